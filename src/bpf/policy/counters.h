@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * counters.h - every branch of every rule that is counted.  The only definition.
+ *
+ *   PLACE_STAGE(stage, help)            a set of branches of which a decision takes exactly one
+ *   PLACE_COUNTER(stage, name, help)    in the order of the checks
+ *
+ * The branches of a stage sum to the number of decisions of that stage:
+ *   affine    + scx_default searches + forks = select_cpu calls
+ *   search    + fork                         = select_cpu calls
+ * The stages `sum` and `event` hold plain sums and events, which close on nothing.
+ */
+#ifndef PLACE_STAGE
+#define PLACE_STAGE(stage, help)
+#endif
+#ifndef PLACE_COUNTER
+#define PLACE_COUNTER(stage, name, help)
+#endif
+
+PLACE_STAGE(affine, "Which CPU a wakeup's search starts from")
+PLACE_COUNTER(affine, same_cpu, "waker's CPU is the previous CPU")
+PLACE_COUNTER(affine, not_allowed, "waker's CPU is outside the wakee's affinity mask: previous")
+PLACE_COUNTER(affine, no_domain, "waker and previous CPU share no affine domain: previous")
+PLACE_COUNTER(affine, off, "affine=off: previous")
+PLACE_COUNTER(affine, always, "affine=always: waker's CPU")
+PLACE_COUNTER(affine, idle_prev, "WA_IDLE, waker's CPU idle and shares cache, previous idle too: previous")
+PLACE_COUNTER(affine, idle_waker, "WA_IDLE, waker's CPU idle and shares cache: waker's CPU")
+PLACE_COUNTER(affine, sync_alone, "WA_IDLE, sync wakeup and the waker runs alone: waker's CPU")
+PLACE_COUNTER(affine, prev_idle, "WA_IDLE, previous CPU idle: previous")
+PLACE_COUNTER(affine, undecided, "no rule pulled: previous")
+
+PLACE_STAGE(search, "Where the idle search ended")
+PLACE_COUNTER(search, none, "idle_search=none: target")
+PLACE_COUNTER(search, target_idle, "target idle")
+PLACE_COUNTER(search, prev_idle, "previous CPU idle, in the target's cache")
+PLACE_COUNTER(search, kthread_stack, "waker is a per-CPU kernel thread on the previous CPU: previous")
+PLACE_COUNTER(search, recent_idle, "recently used CPU idle, in the target's cache")
+PLACE_COUNTER(search, smt_prev, "idle thread of the previous CPU's core")
+PLACE_COUNTER(search, core, "fully idle core")
+PLACE_COUNTER(search, thread, "idle CPU found by the scan")
+PLACE_COUNTER(search, core_thread, "no idle core although expected: idle thread seen on the way")
+PLACE_COUNTER(search, smt_target, "idle thread of the target's own core")
+PLACE_COUNTER(search, prev_kept, "nothing found: idle previous CPU outside the target's cluster")
+PLACE_COUNTER(search, recent_kept, "nothing found: idle recent CPU outside the target's cluster")
+PLACE_COUNTER(search, no_budget, "SIS_UTIL allows no scan: target")
+PLACE_COUNTER(search, budget_spent, "SIS_UTIL budget spent before an idle CPU was met: target")
+PLACE_COUNTER(search, nothing, "no idle CPU found: target")
+PLACE_COUNTER(search, scx_idle, "scx_default found and claimed an idle CPU")
+PLACE_COUNTER(search, scx_prev, "scx_default found none: the CPU it names")
+
+PLACE_STAGE(fork, "Where a new task was placed")
+PLACE_COUNTER(fork, stay, "parent's CPU")
+
+PLACE_STAGE(claim, "Taking the chosen CPU's idle bit")
+PLACE_COUNTER(claim, won, "the bit was set and is ours")
+PLACE_COUNTER(claim, lost, "somebody else took it first")
+PLACE_COUNTER(claim, gave_up, "decided again as often as allowed: placed without a claim")
+
+PLACE_STAGE(outcome, "What a wakeup's snapshot showed of the chosen CPU")
+PLACE_COUNTER(outcome, idle_core, "its whole core idle")
+PLACE_COUNTER(outcome, idle_thread, "idle")
+PLACE_COUNTER(outcome, busy_none, "busy, and no allowed CPU of the target's cache idle")
+PLACE_COUNTER(outcome, busy_throttled, "busy although an allowed CPU of the cache was idle: SIS_UTIL ended the scan")
+PLACE_COUNTER(outcome, busy_rule, "busy although an allowed CPU of the cache was idle: the rule does not look there")
+
+PLACE_STAGE(enqueue, "How a runnable task was handed to its CPU")
+PLACE_COUNTER(enqueue, direct, "from select_cpu to the claimed idle CPU's local queue")
+PLACE_COUNTER(enqueue, local_pinned, "local queue: may run on this CPU only, nothing queued before it")
+PLACE_COUNTER(enqueue, local_sync, "local queue: sync wakeup by the only task of this CPU")
+PLACE_COUNTER(enqueue, preempt, "local queue, ahead of the running task: wakeup preemption")
+PLACE_COUNTER(enqueue, queued, "the CPU's own queue, in order of virtual runtime")
+PLACE_COUNTER(enqueue, exiting, "local queue: the task is exiting or has no record")
+
+PLACE_STAGE(dispatch, "What a CPU that asked for work got")
+PLACE_COUNTER(dispatch, own, "first task of its own queue")
+PLACE_COUNTER(dispatch, keep, "nothing queued, or none due before it: the running task goes on")
+PLACE_COUNTER(dispatch, pull_llc, "a task pulled from a queue of its cache")
+PLACE_COUNTER(dispatch, pull_node, "a task pulled from a queue of its node")
+PLACE_COUNTER(dispatch, pull_machine, "a task pulled from another node")
+PLACE_COUNTER(dispatch, idle, "nothing: the CPU goes idle")
+
+PLACE_STAGE(migration, "Changes of a task's CPU, by distance")
+PLACE_COUNTER(migration, core, "to another thread of the same core")
+PLACE_COUNTER(migration, llc, "to another core of the same cache")
+PLACE_COUNTER(migration, node, "to another cache of the same node")
+PLACE_COUNTER(migration, machine, "to another node")
+
+PLACE_STAGE(preempt, "Wakeup preemption, wakees queued behind a running task")
+PLACE_COUNTER(preempt, granted, "the running task's lead exceeds the granularity")
+PLACE_COUNTER(preempt, refused, "it does not")
+
+PLACE_STAGE(event, "Single events")
+PLACE_COUNTER(event, slice_end, "slice ended at a tick")
+PLACE_COUNTER(event, kick_claimed, "kick of a claimed CPU whose task went elsewhere")
+PLACE_COUNTER(event, kick_waiting, "tick with waiting tasks kicked the nearest idle CPU")
+PLACE_COUNTER(event, cores_cleared, "has_idle_cores cleared after a search without result")
+PLACE_COUNTER(event, cores_set, "has_idle_cores set by a CPU going idle in an idle core")
+PLACE_COUNTER(event, record_missing, "a task had no record")
+PLACE_COUNTER(event, slot_mismatch, "a policy slot failed its checksum (--verify-slots)")
+
+PLACE_STAGE(sum, "Plain sums")
+PLACE_COUNTER(sum, scanned, "CPUs that linear scans would have visited")
+
+#undef PLACE_STAGE
+#undef PLACE_COUNTER

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * table.h - every policy axis, every value of it, every numeric parameter.  The only definition.
+ *
+ * Expanded into the C enums of policy.h, into the tables of host.c that the Rust program reads
+ * (names, help, ranges, provenance for --help, `policy list`, the parser and the tests).  To add
+ * a value: add its line here, then its rule; everything else follows.
+ *
+ *   PLACE_AXIS(axis, default value, scope, help)
+ *       scope PLACEMENT: may later differ per cgroup;  MACHINE: an axis of a shared queue.
+ *   PLACE_VALUE(axis, value, help, provenance)
+ *   PLACE_PARAM(axis, name, default, min, max, unit, help, provenance)
+ *       axis: the axis the parameter belongs to.
+ *
+ * Provenance: the kernel version or the mail a rule follows, the words of policies.md.
+ */
+
+#ifndef PLACE_AXIS
+#define PLACE_AXIS(axis, dflt, scope, help)
+#endif
+#ifndef PLACE_VALUE
+#define PLACE_VALUE(axis, value, help, provenance)
+#endif
+#ifndef PLACE_PARAM
+#define PLACE_PARAM(axis, name, dflt, min, max, unit, help, provenance)
+#endif
+
+PLACE_AXIS(idle_search, sis_modern, PLACEMENT,
+	   "How the target's last-level cache is searched for an idle CPU at a wakeup")
+PLACE_VALUE(idle_search, none, "No search: the wakee goes to the target CPU",
+	    "v2.6.27 without SMT")
+PLACE_VALUE(idle_search, mainline_46,
+	    "Idle core anywhere in the cache, else an idle thread of the target's own core",
+	    "v4.6; column Mainline of the schbench mail of May 2016")
+PLACE_VALUE(idle_search, sis_modern,
+	    "Target, previous and recent CPU, then one scan for cores or threads within the SIS_UTIL budget",
+	    "v6.12; capacities are taken as symmetric")
+PLACE_VALUE(idle_search, scx_default,
+	    "The kernel's own search (scx_bpf_select_cpu_dfl); ignores affine, opaque to the counters of branches",
+	    "sched_ext of the running kernel")
+
+PLACE_AXIS(affine, wa_414, PLACEMENT,
+	   "Whether a wakeup's search starts at the waker's CPU or at the wakee's previous one")
+PLACE_VALUE(affine, off, "Always the previous CPU", "comparison")
+PLACE_VALUE(affine, always, "Always the waker's CPU, where the wakee may run there", "comparison")
+PLACE_VALUE(affine, wa_414, "WA_IDLE: an idle waker or previous CPU, or a waker about to sleep, decides; else previous",
+	    "v4.14 to v7.3, the part WA_IDLE")
+PLACE_PARAM(affine, wa_idle, 1, 0, 1, "switch", "wa_414 compares the idleness of the two CPUs",
+	    "feature bit WA_IDLE, v4.14")
+
+PLACE_AXIS(fork, stay, PLACEMENT, "Where a new task starts")
+PLACE_VALUE(fork, stay, "On its parent's CPU", "comparison")
+
+PLACE_AXIS(newload, none, PLACEMENT, "The load a new task is given before it has run")
+PLACE_VALUE(newload, none, "No load", "comparison")
+
+PLACE_AXIS(claim, test_and_clear, PLACEMENT,
+	   "What happens when two wakers choose the same idle CPU at the same time")
+PLACE_VALUE(claim, test_and_clear, "The loser decides again without that CPU", "sched_ext")
+PLACE_VALUE(claim, test_only, "Both wakees go there, as in the fair class", "the fair class, every version")
+
+PLACE_AXIS(fair, cfs_61, MACHINE, "The order of tasks on one CPU")
+PLACE_VALUE(fair, cfs_61, "Virtual runtime with sleeper credit, tick and wakeup preemption", "v6.1")
+PLACE_PARAM(fair, latency_us, 6000, 100, 200000, "us",
+	    "Period in which every runnable task runs once; times 1 + log2(CPUs, at most 8)", "v2.6.37 to v6.5")
+PLACE_PARAM(fair, min_granularity_us, 750, 50, 100000, "us",
+	    "Shortest slice; times 1 + log2(CPUs, at most 8)", "v2.6.37 to v6.5")
+PLACE_PARAM(fair, wakeup_granularity_us, 1000, 0, 100000, "us",
+	    "Lead in virtual time that a wakee needs to preempt; times 1 + log2(CPUs, at most 8)", "v2.6.37 to v6.5")
+
+PLACE_AXIS(buddy, off, MACHINE, "Whether a task picked out of order runs before the leftmost")
+PLACE_VALUE(buddy, off, "Never", "v2.6.23")
+
+PLACE_AXIS(group, none, MACHINE, "How cgroup weights enter the order on a CPU")
+PLACE_VALUE(group, none, "They do not: every task competes with its own weight", "no group scheduling")
+
+PLACE_AXIS(balance, newidle, MACHINE, "How waiting tasks reach idle CPUs")
+PLACE_VALUE(balance, off, "They wait where they were placed", "comparison")
+PLACE_VALUE(balance, newidle,
+	    "A CPU about to idle pulls from the longest queue of its cache, node, machine; a tick with waiting tasks kicks the nearest idle CPU",
+	    "newidle_balance and the nohz kick of the fair class, without their cost checks")
+
+PLACE_AXIS(cpufreq, max, MACHINE, "The performance level asked of the CPU frequency governor")
+PLACE_VALUE(cpufreq, max, "The maximum, as sched_ext leaves it", "sched_ext")
+
+#undef PLACE_AXIS
+#undef PLACE_VALUE
+#undef PLACE_PARAM

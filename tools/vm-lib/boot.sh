@@ -4,7 +4,7 @@
 EXIT_TIMEOUT=124
 EXIT_LOST=125
 RUNS_KEPT=20
-CONSOLE_TAIL=25
+CONSOLE_TAIL=40
 # Lines of the kernel's log that a user will want to know of even when the command succeeded.
 SUSPICIOUS='WARNING:|BUG:|Oops|Call Trace:|sched_ext:.*(error|stall|warning|aborted)'
 
@@ -48,9 +48,21 @@ watch_status() {
 	done <"$RUN/status.pipe"
 }
 
-# Starts QEMU and the two readers, waits for all, and sets QEMU_STATUS. The output's reader is a process of its own
-# because QEMU would make a shared stdout non-blocking for everybody.
+# Copies the guest's output to ours, in a process of its own: QEMU would make a shared stdout non-blocking for everybody.
+# When nobody reads our stdout any more, it ends this process, and so the guest, as a pipe ends any writer.
+copy_output() { { cat || kill -PIPE $$; } <"$RUN/output.pipe" 2>/dev/null; }
+
+# Becomes QEMU. Our own time limit is the only one that also holds when the guest no longer does anything.
+start_qemu() {
+	cd "$RUN" || exit
+	exec timeout -k 5 "$TIMEOUT" qemu-system-x86_64 "${QEMU_MACHINE[@]}" "${QEMU_TOPOLOGY[@]}" \
+		-serial file:console.log "${QEMU_CHANNELS[@]}" \
+		-kernel "$KERNEL_IMAGE" -initrd "$RUN/initrd" -append "$KERNEL_ARGS" </dev/null >"$RUN/qemu.log" 2>&1
+}
+
+# Starts QEMU and the two readers, waits for all, and sets QEMU_STATUS.
 boot() {
+	local output_reader status_reader
 	QEMU_CHANNELS=(-device virtio-serial-pci)
 	channel output output.pipe
 	channel status status.pipe
@@ -58,13 +70,11 @@ boot() {
 	mkfifo "$RUN/output.pipe" "$RUN/status.pipe"
 	: >"$RUN/status"
 	step_begin "booting $KERNEL_VERSION on $TOPOLOGY (clock: $CLOCK)"
-	cat "$RUN/output.pipe" &
-	local output_reader=$!
+	copy_output &
+	output_reader=$!
 	watch_status &
-	local status_reader=$!
-	(cd "$RUN" && exec timeout -k 5 "$TIMEOUT" qemu-system-x86_64 "${QEMU_MACHINE[@]}" "${QEMU_TOPOLOGY[@]}" \
-		-serial file:console.log "${QEMU_CHANNELS[@]}" \
-		-kernel "$KERNEL_IMAGE" -initrd "$RUN/initrd" -append "$KERNEL_ARGS") </dev/null >"$RUN/qemu.log" 2>&1 &
+	status_reader=$!
+	start_qemu &
 	QEMU_PID=$!
 	QEMU_STATUS=0
 	wait $QEMU_PID || QEMU_STATUS=$?
@@ -92,8 +102,9 @@ lost() {
 
 # A guest is believed only if it reported a status, did not panic and powered off in time.
 judge() {
-	if grep -q 'Kernel panic' "$RUN/console.log" 2>/dev/null; then
-		lost $EXIT_LOST 'the guest panicked'
+	local panic
+	if panic=$(grep -a -m 1 -o 'Kernel panic.*[^[:space:]]' "$RUN/console.log" 2>/dev/null); then
+		lost $EXIT_LOST "the guest panicked: $panic"
 	elif ((QEMU_STATUS == 124 || QEMU_STATUS == 137)); then
 		lost $EXIT_TIMEOUT "the guest did not end within $TIMEOUT s"
 	elif ((QEMU_STATUS != 0)) && [[ ! -s $RUN/console.log ]]; then
@@ -115,7 +126,7 @@ deliver_files() {
 	for number in "${!GET_FILES[@]}"; do
 		file=${GET_FILES[number]}
 		if [[ -e $RUN/back/$number ]]; then
-			cp -rT "$RUN/back/$number" "${file#*:}"
+			cp -rT "$RUN/back/$number" "${file#*:}" || die "${file#*:} could not be written"
 		else
 			complain "the guest has no ${file%%:*}"
 			((GUEST_STATUS != 0)) || GUEST_STATUS=$EXIT_SETUP
@@ -124,14 +135,19 @@ deliver_files() {
 	rm -rf "$RUN/back"
 }
 
-# The guest's whole kernel log if it lived to send it, else what its console showed.
-report_kernel_log() {
-	local log=$RUN/dmesg count
-	[[ -e $log ]] || log=$RUN/console.log
-	[[ -z $DMESG_OUT || ! -e $log ]] || cp "$log" "$DMESG_OUT"
-	count=$(grep -cE "$SUSPICIOUS" "$log" 2>/dev/null) || return 0
-	say "the guest's kernel log has $count suspicious lines, the first: $(grep -m 1 -E "$SUSPICIOUS" "$log" | tr -d '\r')"
-	say "kernel log: $log"
+# Hands out the guest's whole kernel log if it lived to send it, else what its console showed.
+save_kernel_log() {
+	KERNEL_LOG=$RUN/dmesg
+	[[ -e $KERNEL_LOG ]] || KERNEL_LOG=$RUN/console.log
+	[[ -z $DMESG_OUT || ! -e $KERNEL_LOG ]] || cp "$KERNEL_LOG" "$DMESG_OUT"
+}
+
+# A command may succeed while the kernel complains: that must not go unseen.
+report_suspicious_lines() {
+	local count
+	count=$(grep -a -c -E "$SUSPICIOUS" "$KERNEL_LOG") || return 0
+	say "the guest's kernel log has suspicious lines ($count): $(grep -a -m 1 -E "$SUSPICIOUS" "$KERNEL_LOG" | tr -d '\r')"
+	say "kernel log: $KERNEL_LOG"
 }
 
 # What must not outlive this process, however it ends.
@@ -145,11 +161,14 @@ run_guest() {
 	trap clean_up EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
+	trap 'exit 141' PIPE
 	build_run_initramfs "$RUN/initrd"
 	set_machine
 	boot
-	trap 'report_kernel_log; clean_up' EXIT
+	trap 'save_kernel_log; clean_up' EXIT
 	judge
 	deliver_files
+	save_kernel_log
+	report_suspicious_lines
 	exit "$GUEST_STATUS"
 }

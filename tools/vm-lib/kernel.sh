@@ -70,10 +70,12 @@ refresh_index() {
 	step_end
 }
 
+# Sets INDEX_NAMES, the names of all packages in the index; none if it was never fetched.
+read_index() { INDEX_NAMES=$(apt-cache "${APT_OPTIONS[@]}" pkgnames 2>/dev/null) || true; }
+
 # Versions in the index that can load a scheduler, oldest first, as VERSION+debNN-FLAVOUR.
 archive_versions() {
 	local version
-	INDEX_NAMES=$(apt-cache "${APT_OPTIONS[@]}" pkgnames 2>/dev/null) || true
 	sed -nE "s/^linux-(image|binary)-([0-9][0-9.]*\+deb[0-9]+-$KERNEL_FLAVOUR)\$/\2/p" <<<"$INDEX_NAMES" | sort -Vu |
 		while read -r version; do if ! why_unusable "$version" >/dev/null; then printf '%s\n' "$version"; fi; done
 }
@@ -111,8 +113,11 @@ find_config() {
 unpack_packages() (
 	cd "$1" || exit
 	shift
-	apt-get "${APT_OPTIONS[@]}" download "$@" >log 2>&1
-	for package in *.deb; do dpkg-deb -x "$package" . && rm "$package"; done
+	apt-get "${APT_OPTIONS[@]}" download "$@" >log 2>&1 || exit
+	for package in *.deb; do
+		dpkg-deb -x "$package" . >>log 2>&1 || exit
+		rm "$package"
+	done
 )
 
 # The archive kept no config for some versions between 6.19 and 7.1: the nearest newer one is close enough.
@@ -121,7 +126,7 @@ borrow_config() {
 	donor=$(sed -n "s/^linux-base-\([0-9].*-$KERNEL_FLAVOUR\)\$/\1/p" <<<"$INDEX_NAMES" | grep -vE -- '-(rt|dbg)' |
 		{ cat; echo "$version"; } | sort -V | grep -xF -A 1 -- "$version" | sed -n 2p) || true
 	[[ -n $donor ]] || return 1
-	unpack_packages "$folder" "linux-base-$donor"
+	unpack_packages "$folder" "linux-base-$donor" || return
 	printf '%s\n' "$donor" >"$folder/config.borrowed-from"
 	find_config "$folder" "$donor"
 }
@@ -141,22 +146,21 @@ fetch_kernel() {
 	config=$(find_config "$folder" "$version")
 	[[ -n $config ]] || config=$(borrow_config "$folder" "$version") || die "the archive has no config for kernel $version"
 	[[ -n $image && -n $config ]] || die "the packages of kernel $version (${packages[*]}) hold no kernel image or no config"
-	mv "$image" "$folder/vmlinuz"
-	mv "$config" "$folder/config"
-	rm -rf "${folder:?}"/{boot,usr,lib,etc,log}
-	mv -T "$folder" "$CACHE/kernels/$version"
+	if ! { mv "$image" "$folder/vmlinuz" && mv "$config" "$folder/config" &&
+		rm -rf "${folder:?}"/{boot,usr,lib,etc,log} && mv -T "$folder" "$CACHE/kernels/$version"; }; then
+		die "kernel $version could not be put into $CACHE/kernels"
+	fi
 	step_end
 }
 
 # A kernel of one's own: a path to its image, with config-VERSION or config beside it if there is one.
 use_own_kernel() {
-	local image=$1
+	local image=$1 file
 	[[ -r $image && -f $image ]] || die "kernel '$image': no such file"
 	KERNEL_IMAGE=$(realpath "$image")
 	KERNEL_FOLDER=$(dirname "$KERNEL_IMAGE")
 	KERNEL_VERSION=$(file_version "$KERNEL_IMAGE")
 	KERNEL_CONFIG=''
-	local file
 	for file in "$KERNEL_FOLDER/config-$KERNEL_VERSION" "$KERNEL_FOLDER/config" "$KERNEL_FOLDER/.config"; do
 		[[ -r $file ]] && KERNEL_CONFIG=$file && break
 	done
@@ -170,33 +174,34 @@ file_version() {
 	tail -c +$((offset + 0x200 + 1)) "$1" | head -c 200 | tr '\0' '\n' | awk 'NR == 1 {print $1}' || true
 }
 
-# One line for a request that nothing matches.
+# Explains a request that nothing matches, with the newest version of each series that would work.
 no_such_kernel() {
 	local request=$1 offered reason
-	offered=$( (archive_versions; cached_versions) | sed 's/+.*//' | sort -Vu | awk -F. '{newest[$1 "." $2] = $0} END {for (s in newest) print newest[s]}' | sort -V | paste -sd ' ')
-	if reason=$(why_unusable "$request"); then
-		die "kernel $request: $reason
+	offered=$( (archive_versions; cached_versions) | sed 's/+.*//' | sort -Vu |
+		awk -F. '{newest[$1 "." $2] = $0} END {for (series in newest) print newest[series]}' | sort -V | paste -sd ' ')
+	reason=$(why_unusable "$request") || reason="not in $KERNEL_SUITE and not cached"
+	die "kernel $request: $reason
   kernels that work: ${offered:-none known here} (or latest)"
-	fi
-	die "kernel $request: not in $KERNEL_SUITE and not cached
-  kernels that work: ${offered:-none known here} (or latest)"
+}
+
+# Refuses what is no version at all.
+check_kernel_request() {
+	[[ $1 == latest || $1 =~ ^[0-9]+\.[0-9]+(\.[0-9]+)?$ ]] ||
+		die "kernel '$1': give a version such as 6.18 or 6.18.15, latest, or the path of an image"
 }
 
 # Sets KERNEL_VERSION, KERNEL_FOLDER, KERNEL_IMAGE and KERNEL_CONFIG for a request, fetching what is missing.
 resolve_kernel() {
 	local request=$1 wanted='' cached
 	if [[ $request == */* ]]; then use_own_kernel "$request"; return; fi
-	[[ $request == latest || $request =~ ^[0-9]+\.[0-9]+(\.[0-9]+)?$ ]] ||
-		die "kernel '$request': give a version such as 6.18 or 6.18.15, latest, or the path of an image"
+	check_kernel_request "$request"
 	mkdir -p "$CACHE/kernels"
 	lock "$CACHE/kernels.lock"
 	prepare_apt
 	cached=$(cached_versions | newest_match "$request")
 	refresh_index || [[ -n $cached ]] || die "no kernel $request is cached, and none can be fetched (see above)"
-	if [[ $request == latest ]] || ! why_unusable "$request" >/dev/null; then
-		wanted=$(archive_versions | newest_match "$request")
-		INDEX_NAMES=$(apt-cache "${APT_OPTIONS[@]}" pkgnames 2>/dev/null) || true
-	fi
+	read_index
+	wanted=$(archive_versions | newest_match "$request")
 	if [[ -n $wanted && ! -e $CACHE/kernels/$wanted/vmlinuz ]]; then
 		fetch_kernel "$wanted" || wanted=''
 	fi

@@ -45,11 +45,11 @@ die() {
 	exit "$EXIT_SETUP"
 }
 
-# Waits for a lock file that another tools/vm may hold, and says so when it does; the lock ends with the descriptor.
+# Waits for a lock file that another tools/vm may hold, and says so when that takes long.
 lock() {
 	local file=$1
 	exec {LOCK_FD}>"$file"
-	flock -n "$LOCK_FD" && return
+	flock -w 2 "$LOCK_FD" && return
 	say "waiting for another tools/vm that holds $file"
 	flock "$LOCK_FD"
 }

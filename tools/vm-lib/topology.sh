@@ -21,8 +21,8 @@ TOPOLOGIES=(
 REMOTE_DISTANCE=21
 
 topology_names() {
-	local row
-	for row in "${TOPOLOGIES[@]}"; do printf '%s ' "${row%%|*}"; done
+	local IFS=' ' names=("${TOPOLOGIES[@]%%|*}")
+	echo "${names[*]}"
 }
 
 bad_topology() {

@@ -15,13 +15,14 @@
 #ifndef PLACE_INTF_H
 #define PLACE_INTF_H
 
+#include "policy/pelt.h"
+#include "policy/place.h"
 #include "policy/policy.h"
 #ifndef __VMLINUX_H__
 #include "policy/host.h"
 #endif
 
 enum place_limits {
-	PLACE_MAX_CPUS = 1024,
 	PLACE_NR_SLOTS = 32,		/* policy slots; a power of two */
 	PLACE_COUNTERS_STRIDE = 128,	/* counters per slot; a power of two above PLACE_NR_COUNTERS */
 };
@@ -29,6 +30,65 @@ enum place_limits {
 /* The counters of one CPU under one policy slot, indexed by enum place_counter. */
 struct place_counters {
 	u64 n[PLACE_COUNTERS_STRIDE];
+} __attribute__((aligned(64)));
+
+/*
+ * One CPU.  Loads and counts cover the tasks of this scheduler that are runnable here, the running
+ * one included.
+ */
+struct place_cpu {
+	u64 min_v;		/* cfs_61: base of the queue's virtual time, monotonic */
+	u64 added_nr;		/* tasks that became runnable here, less those that stopped here */
+	u64 added_weight;	/* their weights */
+	u64 idle_since_ns;	/* 0: not idle */
+	u64 curr_v;		/* the running task's virtual time at curr_since_ns */
+	u64 curr_since_ns;
+	u32 curr_pid;		/* 0: no task of this scheduler runs */
+	u32 curr_weight;
+	u32 curr_inverse;
+	u8 pending;		/* something may wait in this CPU's queue */
+	u8 local_waits;		/* something may wait in the kernel's local queue */
+	u8 sched_idle_set;	/* this CPU's bit in place_llc.sched_idle */
+	u8 pad;
+	u32 added_idle;		/* how many of the tasks are SCHED_IDLE */
+	u32 policy_slot;	/* slot in force when this CPU last looked */
+	u64 avg_idle_ns;
+	struct pelt util;
+	/* Added to by other CPUs, atomically: tasks pulled from here or moved away.  Never reset. */
+	u64 inbox_nr __attribute__((aligned(64)));
+	u64 inbox_weight;
+	u64 inbox_idle;
+} __attribute__((aligned(64)));
+
+enum place_task_flags {
+	PLACE_TASK_RUNNABLE = 1,	/* counted in its home CPU's sums */
+	PLACE_TASK_WOKEN = 2,		/* must be placed before it runs: woke up */
+	PLACE_TASK_NEW = 4,		/* must be placed before it runs: has never run */
+	PLACE_TASK_SYNC = 8,		/* this wakeup came with the sync flag */
+	PLACE_TASK_IDLE_POLICY = 16,	/* SCHED_IDLE */
+};
+
+/* One task, in the slot its pid selects; see task.bpf.h. */
+struct place_task {
+	u32 pid;		/* 0: free slot */
+	u32 flags;		/* enum place_task_flags */
+	s32 home;		/* CPU whose sums and virtual time it belongs to; -1: none yet */
+	s32 claimed;		/* CPU claimed for this wakeup and not yet reached; -1: none */
+	s32 recent;		/* recent_used_cpu; -1: none */
+	u32 weight;
+	u32 inverse;		/* 2^32 / weight */
+	u32 pad;
+	u64 vruntime;		/* relative to the home CPU's min_v by convention of fair_queue.h */
+	u64 charged_ns;		/* consumed CPU time already charged */
+	u64 picked_ns;		/* consumed CPU time when it was last picked */
+	u64 stopped_ns;		/* when it last stopped running */
+} __attribute__((aligned(64)));
+
+/* Per-CPU working memory of select_cpu, which runs with interrupts off and cannot nest. */
+struct place_scratch {
+	struct place_in in;
+	struct place_out out;
+	struct place_search search;	/* only where a cache has more than 64 CPUs */
 } __attribute__((aligned(64)));
 
 #endif /* PLACE_INTF_H */

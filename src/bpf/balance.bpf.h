@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * balance.bpf.h - waiting tasks reach idle CPUs (policies.md 0.2).
+ *
+ * newidle: a CPU about to idle pulls one task: from the longest queue of its own cache, else of the
+ * nearest cache that has one.  Only caches marked in place_overload are visited; the mark is set
+ * where a task is queued behind another, and cleared by a visit that finds nothing.
+ *
+ * The tick of a CPU with waiting tasks kicks the nearest idle CPU that may run one of them, which
+ * then pulls: what the kernel's nohz kick does.
+ */
+#ifndef PLACE_BALANCE_BPF_H
+#define PLACE_BALANCE_BPF_H
+
+#include "snapshot.bpf.h"
+
+#define KICK_LOOKS 4	/* waiting tasks whose affinity a tick looks at */
+
+static __always_inline u64 *overload_word(u32 llc)
+{
+	return &place_overload[(llc >> 6) & (PLACE_MAX_CPUS / 64 - 1)];
+}
+
+static __always_inline void overload_set(u32 llc)
+{
+	u64 *w = overload_word(llc), bit = 1ULL << (llc & 63);
+
+	if (!(READ_ONCE(*w) & bit))
+		__sync_fetch_and_or(w, bit);
+}
+
+/*
+ * A queue worth pulling from: something waits behind a running task.  A CPU that is idle with a
+ * queued task is being woken for it.
+ */
+static __always_inline u32 pullable(u32 cpu)
+{
+	struct place_cpu *c = cpu_at(cpu);
+	s32 n;
+
+	if (!c || !c->pending || c->idle_since_ns)
+		return 0;
+	n = scx_bpf_dsq_nr_queued(cpu);
+	return n > 0 ? n : 0;
+}
+
+/* Pulls one task from a queue of the cache: the longest queue first, then any. */
+static __noinline bool pull_from_llc(u32 llc_id)
+{
+	struct place_llc *llc = llc_at(llc_id);
+	u32 longest = 0, from = 0, i, cpu;
+
+	if (!llc)
+		return false;
+	bpf_for(i, 0, nr_llc_words * 64) {
+		u32 n;
+
+		if (!((llc->span.w[(i >> 6) & (PLACE_MAX_WORDS - 1)] >> (i & 63)) & 1))
+			continue;
+		cpu = llc->cpu_of[i & (PLACE_MAX_WORDS * 64 - 1)];
+		n = pullable(cpu);
+		if (n > longest) {
+			longest = n;
+			from = cpu;
+		}
+	}
+	if (!longest) {
+		__sync_fetch_and_and(overload_word(llc_id), ~(1ULL << (llc_id & 63)));
+		return false;
+	}
+	if (scx_bpf_dsq_move_to_local(from, 0))
+		return true;
+	/* No task of the longest queue may run here, or somebody was faster: take any. */
+	bpf_for(i, 0, nr_llc_words * 64) {
+		if (!((llc->span.w[(i >> 6) & (PLACE_MAX_WORDS - 1)] >> (i & 63)) & 1))
+			continue;
+		cpu = llc->cpu_of[i & (PLACE_MAX_WORDS * 64 - 1)];
+		if (cpu != from && pullable(cpu) && scx_bpf_dsq_move_to_local(cpu, 0))
+			return true;
+	}
+	return false;
+}
+
+/* Returns the counter of what was pulled, or PLACE_NR_COUNTERS if nothing was. */
+static __noinline u32 pull_task(u32 cpu)
+{
+	struct place_where *at = where_at(cpu);
+	struct place_llc *own;
+	u32 i;
+
+	if (!at)
+		return PLACE_NR_COUNTERS;
+	own = llc_at(at->llc);
+	if (!own)
+		return PLACE_NR_COUNTERS;
+	bpf_for(i, 0, nr_llcs) {
+		u32 id = own->nearest[i & (PLACE_MAX_CPUS - 1)];
+		struct place_llc *llc;
+
+		if (!(READ_ONCE(*overload_word(id)) & (1ULL << (id & 63))))
+			continue;
+		if (!pull_from_llc(id))
+			continue;
+		llc = llc_at(id);
+		if (id == at->llc)
+			return PLACE_CNT_dispatch_pull_llc;
+		return llc && llc->node == at->node ? PLACE_CNT_dispatch_pull_node
+						    : PLACE_CNT_dispatch_pull_machine;
+	}
+	return PLACE_NR_COUNTERS;
+}
+
+static __always_inline bool anything_overloaded(void)
+{
+	u64 any = 0;
+
+	for (u32 i = 0; i < PLACE_MAX_CPUS / 64; i++)
+		if (i * 64 < nr_llcs)
+			any |= READ_ONCE(place_overload[i]);
+	return any;
+}
+
+/* The nearest idle CPU that p may run on, seen from a cache; -1: none. */
+static __noinline s32 nearest_idle(struct task_struct *p __arg_trusted, u32 llc_id)
+{
+	struct place_llc *own = llc_at(llc_id);
+	const struct cpumask *idle;
+	s32 cpu = -1;
+	u32 i, j;
+
+	if (!own)
+		return -1;
+	idle = scx_bpf_get_idle_cpumask();
+	bpf_for(i, 0, nr_llcs) {
+		struct place_llc *llc = llc_at(own->nearest[i & (PLACE_MAX_CPUS - 1)]);
+
+		if (!llc)
+			break;
+		bpf_for(j, 0, llc->nr_segs) {
+			struct place_seg *seg = &llc->seg[j & (PLACE_MAX_SEGS - 1)];
+			u64 x = mask_word(idle, seg->word) & mask_word(p->cpus_ptr, seg->word);
+			u32 w = seg->local_word & (PLACE_MAX_WORDS - 1);
+
+			x = ((x >> (seg->shift & 63)) & seg->mask) << (seg->local_shift & 63);
+			x &= llc->span.w[w];
+			if (x) {
+				cpu = llc->cpu_of[(w * 64 + place_ctz(x)) & (PLACE_MAX_WORDS * 64 - 1)];
+				break;
+			}
+		}
+		if (cpu >= 0)
+			break;
+	}
+	scx_bpf_put_idle_cpumask(idle);
+	return cpu;
+}
+
+/* Tick of a CPU with waiting tasks. */
+static __always_inline void kick_nearest_idle(u32 cpu)
+{
+	struct place_where *at = where_at(cpu);
+	struct task_struct *p;
+	u32 looks = 0;
+	s32 idle = -1;
+
+	if (!at)
+		return;
+	bpf_for_each(scx_dsq, p, cpu, 0) {
+		if (p->nr_cpus_allowed > 1 && !p->migration_disabled)
+			idle = nearest_idle(p, at->llc);
+		if (idle >= 0 || ++looks >= KICK_LOOKS)
+			break;
+	}
+	if (idle < 0)
+		return;
+	overload_set(at->llc);
+	scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	count(PLACE_CNT_event_kick_waiting);
+}
+
+#endif /* PLACE_BALANCE_BPF_H */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * glue.bpf.h - the tables, what user space fixes at load, and how to reach their elements.
+ *
+ * Arrays of one element are resized at load to what the machine has (RESIZABLE_ARRAY); the counts
+ * below are constants to the verifier, which removes what the machine does not need.
+ */
+#ifndef PLACE_GLUE_BPF_H
+#define PLACE_GLUE_BPF_H
+
+#include <scx/common.bpf.h>
+#include "bpf_experimental.h"
+#define place_can_loop can_loop
+#include "intf.h"
+
+char _license[] SEC("license") = "GPL";
+
+UEI_DEFINE(uei);
+
+/* Fixed at load. */
+const volatile u32 nr_cpu_ids = 1;	/* possible CPUs: highest number + 1 */
+const volatile u32 nr_mask_words = 1;	/* words of a machine-wide mask */
+const volatile u32 nr_llc_words = 1;	/* words of a cache's mask: 1, 4 or 16 */
+const volatile u32 nr_llcs = 1;
+const volatile u32 nr_task_slots = 1;	/* a power of two */
+const volatile u32 has_smt = 0;
+const volatile u32 verify_slots = 0;	/* checksum the policy slot at every placement */
+const volatile u32 slice_ns = 20000000;	/* given to every task; cut at ticks by fair_queue.h */
+const volatile u32 claim_retries = 3;	/* decisions after the first */
+
+/* The policy in force: user space writes a spare slot, then its number here. */
+volatile u32 place_slot SEC(".data.control");
+struct place_policy place_policies[PLACE_NR_SLOTS] SEC(".data.policies");
+
+struct place_cpu RESIZABLE_ARRAY(data, place_cpu_table);
+struct place_where RESIZABLE_ARRAY(data, place_where_table);
+struct place_llc RESIZABLE_ARRAY(data, place_llc_table);
+struct place_task RESIZABLE_ARRAY(data, place_task_table);
+struct place_counters RESIZABLE_ARRAY(data, place_counter_table);	/* [cpu][slot] */
+struct place_scratch RESIZABLE_ARRAY(data, place_scratch_table);
+
+/* Caches that may have waiting tasks, by number: read by CPUs about to idle, rarely written. */
+u64 place_overload[PLACE_MAX_CPUS / 64] SEC(".data.overload");
+
+static __always_inline struct place_cpu *cpu_at(u32 cpu)
+{
+	return ARRAY_ELEM_PTR(place_cpu_table, cpu, nr_cpu_ids);
+}
+
+static __always_inline struct place_where *where_at(u32 cpu)
+{
+	return ARRAY_ELEM_PTR(place_where_table, cpu, nr_cpu_ids);
+}
+
+static __always_inline struct place_llc *llc_at(u32 llc)
+{
+	return ARRAY_ELEM_PTR(place_llc_table, llc, nr_llcs);
+}
+
+static __always_inline struct place_scratch *scratch_at(u32 cpu)
+{
+	return ARRAY_ELEM_PTR(place_scratch_table, cpu, nr_cpu_ids);
+}
+
+static __always_inline u32 slot_now(void)
+{
+	return place_slot & (PLACE_NR_SLOTS - 1);
+}
+
+static __always_inline const struct place_policy *policy_at(u32 slot)
+{
+	return &place_policies[slot & (PLACE_NR_SLOTS - 1)];
+}
+
+/* The executing CPU's counters under a policy slot.  NULL never happens; the verifier asks. */
+static __always_inline struct place_counters *counters_of(u32 cpu, u32 slot)
+{
+	return ARRAY_ELEM_PTR(place_counter_table, cpu * PLACE_NR_SLOTS + slot,
+			      nr_cpu_ids * PLACE_NR_SLOTS);
+}
+
+static __always_inline void count_in(struct place_counters *c, u32 counter, u64 n)
+{
+	c->n[counter & (PLACE_COUNTERS_STRIDE - 1)] += n;
+}
+
+/* Interrupts are off in every callback but the sleepable ones, which do not count. */
+static __always_inline void count(u32 counter)
+{
+	struct place_counters *c = counters_of(bpf_get_smp_processor_id(), slot_now());
+
+	if (c)
+		count_in(c, counter, 1);
+}
+
+#endif /* PLACE_GLUE_BPF_H */

@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * main.bpf.c - the scheduler's operations, in the order of a task's life.
+ *
+ * 1. Who does what
+ *
+ *	user space  reads the topology, fills the tables, switches policies, reads the counters
+ *	glue        (this file and *.bpf.h) task_struct, queues, kernel functions, kicks
+ *	policy      (policy/) pure functions from what a decision reads to what it decides
+ *
+ * 2. Snapshot, decide, claim
+ *
+ *	select_cpu copies the idle masks, the affinity mask and the hints into place_in, lets the
+ *	policy decide, and takes the chosen CPU's idle bit.  claim=test_and_clear decides again
+ *	when somebody else took it first; claim=test_only keeps the decision, as the fair class
+ *	does, and clears the bit all the same, since there the idle test turns false at enqueue.
+ *	A claimed CPU whose task ends elsewhere is kicked, or it would stay invisible.
+ *
+ * 3. Queues
+ *
+ *	One queue per CPU, its number the CPU's, ordered by virtual time.  enqueue always inserts
+ *	into the queue of the CPU that the task is on, so the CPU's own dispatch can always run what
+ *	waits there, and an insert into an idle CPU's queue needs no kick: the wakeup itself
+ *	reschedules.  The local queue of the kernel is used where nothing can be overtaken: a
+ *	claimed idle CPU, a pinned task before an empty queue, a sync wakee behind its lone waker,
+ *	a wakee that preempts.
+ *
+ * 4. Why so few callbacks
+ *
+ *	Each costs more than a hundred instructions a call even if empty.  Going idle is seen in
+ *	dispatch (one that finds nothing always precedes idle), the end of idleness in running,
+ *	sleep in stopping.  exec_start is the run-queue clock in running, stopping, dispatch and
+ *	tick; run time is the difference of sum_exec_runtime.
+ */
+#include "balance.bpf.h"
+#include "task.bpf.h"
+
+/* ---- placement ---- */
+
+static __always_inline u32 waker_flags(struct task_struct *waker, const struct cpumask *allowed,
+				       u32 cpu, u64 wake_flags)
+{
+	u32 flags = 0;
+
+	if ((wake_flags & SCX_WAKE_SYNC) && !(waker->flags & PF_EXITING))
+		flags |= PLACE_IN_SYNC;
+	if ((waker->flags & PF_KTHREAD) && waker->nr_cpus_allowed == 1 &&
+	    !(waker->flags & PF_IDLE) && bpf_in_task())
+		flags |= PLACE_IN_WAKER_KTHREAD;
+	if (mask_has_cpu(allowed, cpu))
+		flags |= PLACE_IN_WAKER_ALLOWED;
+	return flags;
+}
+
+/*
+ * Completes place_in, whose waker and prev are set.  Returns 0 where the topology does not know one
+ * of the CPUs.
+ */
+static __always_inline int snapshot(struct place_in *in, struct task_struct *p, struct place_task *t,
+				    u64 wake_flags, const u32 nw)
+{
+	struct place_where *w = where_at(in->waker), *pw = where_at(in->prev), *rw;
+	struct place_cpu *c = cpu_at(in->waker);
+	struct place_llc *llc_p, *llc_w;
+	struct place_masks m;
+
+	if (!w || !pw || !c || !pw->valid || !w->valid)
+		return 0;
+	llc_p = llc_at(pw->llc);
+	llc_w = llc_at(w->llc);
+	if (!llc_p || !llc_w)
+		return 0;
+
+	in->waker_at = *w;
+	in->prev_at = *pw;
+	in->recent = t ? t->recent : -1;
+	rw = in->recent >= 0 ? where_at(in->recent) : NULL;
+	if (rw)
+		in->recent_at = *rw;
+	else
+		in->recent = -1;
+	in->waker_nr_running = cpu_nr(c);
+
+	m.allowed = p->cpus_ptr;
+	m.idle = scx_bpf_get_idle_cpumask();
+	m.smt = has_smt ? scx_bpf_get_idle_smtmask() : m.idle;
+	in->flags = waker_flags((void *)bpf_get_current_task_btf(), m.allowed, in->waker, wake_flags);
+	if (llc_w->near_nodes >> (pw->node & 63) & 1)
+		in->flags |= PLACE_IN_AFFINE_DOMAIN;
+	view_fill(&in->view[0], llc_p, &m, nw);
+	if (w->llc != pw->llc)
+		view_fill(&in->view[1], llc_w, &m, nw);
+	if (has_smt)
+		scx_bpf_put_idle_cpumask(m.smt);
+	scx_bpf_put_idle_cpumask(m.idle);
+	return 1;
+}
+
+/* Decides, claims, and decides again as often as the claim is lost and the policy cares. */
+static __always_inline bool decide_and_claim(const struct place_policy *pol, struct place_scratch *sc,
+					     struct place_counters *cnt, const u32 nw)
+{
+	struct place_where *w = &sc->in.waker_at, *p = &sc->in.prev_at;
+	struct place_llc *llc_p = llc_at(p->llc), *llc_w = llc_at(w->llc);
+	struct place_out *out = &sc->out;
+	u32 i;
+
+	if (!llc_p || !llc_w)
+		return false;
+	for (i = 0; i <= claim_retries && can_loop; i++) {
+		struct place_where *at;
+
+		place_wakeup(pol, &sc->in, llc_p, llc_w, &sc->search, out, nw);
+		if (!out->idle)
+			return false;
+		if (scx_bpf_test_and_clear_cpu_idle(out->cpu)) {
+			count_in(cnt, PLACE_CNT_claim_won, 1);
+			return true;
+		}
+		count_in(cnt, PLACE_CNT_claim_lost, 1);
+		if (pol->axis[PLACE_AXIS_claim] == PLACE_claim_test_only)
+			return false;
+		at = where_at(out->cpu);
+		if (!at)
+			return false;
+		place_claim_lost(&sc->in.view[out->view & 1], out->view ? llc_w : llc_p, out->local,
+				 at->core, &sc->search, nw);
+	}
+	count_in(cnt, PLACE_CNT_claim_gave_up, 1);
+	return false;
+}
+
+static __always_inline void apply_effects(struct place_scratch *sc, struct place_task *t,
+					  struct place_counters *cnt)
+{
+	struct place_out *out = &sc->out;
+	struct place_llc *llc;
+
+	if ((out->effects & PLACE_EFFECT_SET_RECENT) && t)
+		t->recent = sc->in.prev;
+	if (out->effects & PLACE_EFFECT_CLEAR_IDLE_CORES) {
+		llc = llc_at(out->view ? sc->in.waker_at.llc : sc->in.prev_at.llc);
+		if (llc)
+			llc->has_idle_cores = 0;
+		count_in(cnt, PLACE_CNT_event_cores_cleared, 1);
+	}
+}
+
+static __always_inline void count_decision(const struct place_out *out, struct place_counters *cnt)
+{
+	count_in(cnt, out->affine, 1);
+	count_in(cnt, out->search, 1);
+	count_in(cnt, out->outcome, 1);
+	count_in(cnt, PLACE_CNT_sum_scanned, out->visited);
+}
+
+/* The placement of a wakeup.  Returns whether the CPU in sc->out is claimed. */
+static __always_inline bool place_and_claim(struct task_struct *p, struct place_task *t,
+					    struct place_scratch *sc, u64 wake_flags, u32 slot,
+					    const u32 nw)
+{
+	struct place_counters *cnt = counters_of(sc->in.waker, slot);
+	bool claimed;
+
+	sc->out.cpu = sc->in.prev;
+	if (!cnt || !snapshot(&sc->in, p, t, wake_flags, nw))
+		return false;
+	claimed = decide_and_claim(policy_at(slot), sc, cnt, nw);
+	apply_effects(sc, t, cnt);
+	count_decision(&sc->out, cnt);
+	return claimed;
+}
+
+/* Machines with a cache of more than 64 CPUs: functions of their own for a stack of their own. */
+static __noinline bool place_and_claim_4(struct task_struct *p, struct place_task *t,
+					 struct place_scratch *sc, u64 wake_flags, u32 slot)
+{
+	return place_and_claim(p, t, sc, wake_flags, slot, 4);
+}
+
+static __noinline bool place_and_claim_16(struct task_struct *p, struct place_task *t,
+					  struct place_scratch *sc, u64 wake_flags, u32 slot)
+{
+	return place_and_claim(p, t, sc, wake_flags, slot, 16);
+}
+
+static __always_inline void check_slot(const struct place_policy *pol, struct place_counters *cnt)
+{
+	if (verify_slots && place_policy_checksum(pol) != pol->checksum)
+		count_in(cnt, PLACE_CNT_event_slot_mismatch, 1);
+}
+
+s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	u32 cpu = bpf_get_smp_processor_id(), slot = slot_now();
+	const struct place_policy *pol = policy_at(slot);
+	struct place_counters *cnt = counters_of(cpu, slot);
+	struct place_scratch *sc = scratch_at(cpu);
+	struct place_task *t = task_of(p);
+	bool claimed = false;
+	s32 to = prev_cpu;
+
+	if (!cnt || !sc)
+		return prev_cpu;
+	check_slot(pol, cnt);
+	sc->in.waker = cpu;
+	sc->in.prev = prev_cpu;
+	if (unlikely(wake_flags & SCX_WAKE_FORK)) {
+		place_fork(pol, &sc->in, &sc->out);
+		count_in(cnt, sc->out.search, 1);
+		return sc->out.cpu;
+	}
+	if (t)
+		t->flags = (t->flags & ~PLACE_TASK_SYNC) | PLACE_TASK_WOKEN |
+			   (wake_flags & SCX_WAKE_SYNC ? PLACE_TASK_SYNC : 0);
+
+	if (pol->axis[PLACE_AXIS_idle_search] == PLACE_idle_search_scx_default) {
+		sc->out.cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &claimed);
+		count_in(cnt, claimed ? PLACE_CNT_search_scx_idle : PLACE_CNT_search_scx_prev, 1);
+	} else if (nr_llc_words == 1) {
+		claimed = place_and_claim(p, t, sc, wake_flags, slot, 1);
+	} else if (nr_llc_words == 4) {
+		claimed = place_and_claim_4(p, t, sc, wake_flags, slot);
+	} else {
+		claimed = place_and_claim_16(p, t, sc, wake_flags, slot);
+	}
+	to = sc->out.cpu;
+	if (claimed) {
+		if (t)
+			t->claimed = to;
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, 0);
+		count_in(cnt, PLACE_CNT_enqueue_direct, 1);
+	}
+	return to;
+}
+
+/* ---- queueing ---- */
+
+/* A claimed CPU that the task did not reach goes idle again, and visible. */
+static __always_inline void settle_claim(struct place_task *t, s32 cpu)
+{
+	s32 claimed = t->claimed;
+
+	if (likely(claimed < 0))
+		return;
+	t->claimed = -1;
+	if (claimed != cpu) {
+		scx_bpf_kick_cpu(claimed, SCX_KICK_IDLE);
+		count(PLACE_CNT_event_kick_claimed);
+	}
+}
+
+/* Virtual time of the task that runs on c now, charged up to now. */
+static __always_inline u64 curr_vruntime(const struct place_cpu *c)
+{
+	s64 ran = scx_bpf_now() - c->curr_since_ns;
+
+	return c->curr_v + (ran > 0 ? fair_delta(ran, c->curr_weight, c->curr_inverse) : 0);
+}
+
+static __always_inline bool wakeup_preempts(const struct place_policy *pol, struct place_task *t,
+					    const struct place_cpu *c)
+{
+	bool yes;
+
+	if (!c->curr_pid || (t->flags & PLACE_TASK_IDLE_POLICY))
+		return false;
+	yes = fair_preempts(pol, curr_vruntime(c), t->vruntime, t->weight, t->inverse);
+	count(yes ? PLACE_CNT_preempt_granted : PLACE_CNT_preempt_refused);
+	return yes;
+}
+
+static __always_inline void insert_local(struct task_struct *p, u64 enq_flags, u32 counter)
+{
+	count(counter);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
+}
+
+void BPF_STRUCT_OPS(place_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	const struct place_policy *pol = policy_at(slot_now());
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct place_task *t = task_of(p);
+	struct place_cpu *c = cpu_at(cpu);
+	bool woken, pinned;
+
+	if (unlikely(!t || !c || (p->flags & PF_EXITING))) {
+		if (t)
+			settle_claim(t, cpu);
+		else
+			count(PLACE_CNT_event_record_missing);
+		return insert_local(p, enq_flags, PLACE_CNT_enqueue_exiting);
+	}
+	settle_claim(t, cpu);
+	woken = enq_flags & SCX_ENQ_WAKEUP;
+	if (woken)
+		t->flags |= PLACE_TASK_WOKEN;
+	task_arrive(t, c, cpu);
+	task_place(t, c, pol);
+
+	if (woken && wakeup_preempts(pol, t, c))
+		return insert_local(p, enq_flags | SCX_ENQ_PREEMPT, PLACE_CNT_enqueue_preempt);
+	pinned = p->nr_cpus_allowed == 1 || p->migration_disabled;
+	if (!c->pending && woken) {
+		if (pinned) {
+			c->local_waits = 1;
+			return insert_local(p, enq_flags, PLACE_CNT_enqueue_local_pinned);
+		}
+		if ((t->flags & PLACE_TASK_SYNC) && cpu_nr(c) == 2 && cpu == bpf_get_smp_processor_id()) {
+			c->local_waits = 1;
+			return insert_local(p, enq_flags, PLACE_CNT_enqueue_local_sync);
+		}
+	}
+	c->pending = 1;
+	if (c->curr_pid) {
+		struct place_where *at = where_at(cpu);
+
+		if (at)
+			overload_set(at->llc);
+	}
+	count(PLACE_CNT_enqueue_queued);
+	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, t->vruntime, enq_flags);
+}
+
+/* ---- picking ---- */
+
+/* A core whose other threads all idle becomes an idle core when this CPU idles. */
+static __noinline void note_idle_core(u32 cpu, u32 llc_id)
+{
+	struct place_where *at = where_at(cpu);
+	struct place_llc *llc = llc_at(llc_id);
+	const struct cpumask *idle;
+	bool all = true;
+	u32 k;
+
+	if (!at || !llc || llc->has_idle_cores || llc->threads < 2)
+		return;
+	idle = scx_bpf_get_idle_cpumask();
+	bpf_for(k, 0, llc->threads) {
+		u32 local = (at->core + k * llc->stride) & (PLACE_MAX_WORDS * 64 - 1);
+		u32 sibling = llc->cpu_of[local];
+
+		if (!((llc->plane[k & (PLACE_MAX_THREADS - 1)].w[local >> 6] >> (local & 63)) & 1))
+			continue;
+		if (sibling != cpu && !mask_has_cpu(idle, sibling)) {
+			all = false;
+			break;
+		}
+	}
+	scx_bpf_put_idle_cpumask(idle);
+	if (all) {
+		llc->has_idle_cores = 1;
+		count(PLACE_CNT_event_cores_set);
+	}
+}
+
+static __always_inline void enter_idle(struct place_cpu *c, u32 cpu, u64 now)
+{
+	struct place_where *at = where_at(cpu);
+
+	if (!c->idle_since_ns) {
+		pelt_update(&c->util, now, 0, 1);
+		c->idle_since_ns = now;
+	}
+	if (has_smt && at)
+		note_idle_core(cpu, at->llc);
+	count(PLACE_CNT_dispatch_idle);
+}
+
+void BPF_STRUCT_OPS(place_dispatch, s32 cpu, struct task_struct *prev)
+{
+	const struct place_policy *pol = policy_at(slot_now());
+	struct place_cpu *c = cpu_at(cpu);
+	bool keep = prev && (prev->scx.flags & SCX_TASK_QUEUED);
+	u32 pulled;
+
+	if (!c)
+		return;
+	if (c->pending) {
+		if (scx_bpf_dsq_move_to_local(cpu, 0))
+			return count(PLACE_CNT_dispatch_own);
+		c->pending = 0;
+	}
+	if (keep)
+		return count(PLACE_CNT_dispatch_keep);
+	if (pol->axis[PLACE_AXIS_balance] != PLACE_balance_off && anything_overloaded()) {
+		pulled = pull_task(cpu);
+		if (pulled != PLACE_NR_COUNTERS)
+			return count(pulled);
+	}
+	enter_idle(c, cpu, prev ? prev->se.exec_start : scx_bpf_now());
+}
+
+/* ---- running ---- */
+
+static __always_inline void leave_idle(struct place_cpu *c, u64 now)
+{
+	s64 d = now - c->idle_since_ns;
+
+	if (d > 0) {
+		c->avg_idle_ns += (s64)(d - c->avg_idle_ns) >> 3;
+		pelt_update(&c->util, now, 0, 0);
+	}
+	c->idle_since_ns = 0;
+}
+
+void BPF_STRUCT_OPS(place_running, struct task_struct *p)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct place_task *t = task_of(p);
+	struct place_cpu *c = cpu_at(cpu);
+	u64 now = p->se.exec_start;
+
+	if (unlikely(!c))
+		return;
+	if (c->idle_since_ns)
+		leave_idle(c, now);
+	c->local_waits = 0;
+	if (unlikely(!t)) {
+		c->curr_pid = 0;
+		return;
+	}
+	settle_claim(t, cpu);
+	if (t->home != cpu || !(t->flags & PLACE_TASK_RUNNABLE))
+		task_arrive(t, c, cpu);
+	if (t->flags & (PLACE_TASK_WOKEN | PLACE_TASK_NEW))
+		task_place(t, c, policy_at(slot_now()));
+	c->min_v = fair_max(c->min_v, t->vruntime);
+	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
+	c->curr_pid = p->pid;
+	c->curr_v = t->vruntime;
+	c->curr_since_ns = now;
+	c->curr_weight = t->weight;
+	c->curr_inverse = t->inverse;
+}
+
+void BPF_STRUCT_OPS(place_stopping, struct task_struct *p, bool runnable)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct place_task *t = task_of(p);
+	struct place_cpu *c = cpu_at(cpu);
+
+	if (unlikely(!t || !c))
+		return;
+	task_charge(t, c, p);
+	t->stopped_ns = p->se.exec_start;
+	c->curr_pid = 0;
+	if (!runnable && (t->flags & PLACE_TASK_RUNNABLE))
+		cpu_sub(c, cpu, t);
+}
+
+/* ---- the tick ---- */
+
+/* SIS_UTIL: one CPU per cache and period renews the scan budget from the CPUs' utilisation. */
+static __noinline void update_nr_idle_scan(u32 llc_id, u64 now)
+{
+	struct place_llc *llc = llc_at(llc_id);
+	u64 sum = 0;
+	u32 i;
+
+	if (!llc || (s64)(now - llc->next_scan_update_ns) < 0)
+		return;
+	llc->next_scan_update_ns = now + SCAN_UPDATE_NS;
+	bpf_for(i, 0, nr_llc_words * 64) {
+		struct place_cpu *c;
+
+		if (!((llc->span.w[(i >> 6) & (PLACE_MAX_WORDS - 1)] >> (i & 63)) & 1))
+			continue;
+		c = cpu_at(llc->cpu_of[i & (PLACE_MAX_WORDS * 64 - 1)]);
+		if (c)
+			sum += c->idle_since_ns ? pelt_util_idle(&c->util, now) : c->util.util_avg;
+	}
+	i = sis_util_nr_idle_scan(sum, llc->nr_cpus, LLC_IMBALANCE_PCT);
+	if (llc->nr_idle_scan != i)
+		llc->nr_idle_scan = i;
+}
+
+void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
+{
+	const struct place_policy *pol = policy_at(slot_now());
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct place_task *t = task_of(p);
+	struct place_cpu *c = cpu_at(cpu);
+	struct place_where *at = where_at(cpu);
+	u64 now = p->se.exec_start;
+	u64 nr;
+
+	if (unlikely(!t || !c || !at))
+		return;
+	task_charge(t, c, p);
+	c->curr_v = t->vruntime;
+	c->curr_since_ns = now;
+	pelt_update(&c->util, now, 0, 1);
+	update_nr_idle_scan(at->llc, now);
+
+	nr = cpu_nr(c);
+	if (c->local_waits ||
+	    (nr > 1 && t->charged_ns - t->picked_ns >
+			       fair_slice(pol, t->weight, nr, cpu_weight(c)))) {
+		count(PLACE_CNT_event_slice_end);
+		scx_bpf_task_set_slice(p, 0);
+	}
+	if (c->pending && pol->axis[PLACE_AXIS_balance] != PLACE_balance_off)
+		kick_nearest_idle(cpu);
+}
+
+/* ---- coming and going ---- */
+
+static __always_inline void task_init(struct place_task *t, struct task_struct *p, bool fork)
+{
+	struct place_task *parent = fork ? task_of((void *)bpf_get_current_task_btf()) : NULL;
+
+	t->flags = PLACE_TASK_NEW;
+	t->home = parent ? parent->home : -1;
+	t->vruntime = parent ? parent->vruntime : 0;
+	t->claimed = -1;
+	t->recent = parent ? parent->home : -1;	/* at fork recent_used_cpu is the parent's CPU */
+	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
+	t->stopped_ns = 0;
+	task_set_weight(t, p);
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(place_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	u32 pid = p->pid;
+	struct place_task *t = task_slot(pid);
+
+	if (!t)
+		return -EINVAL;
+	if (__sync_val_compare_and_swap(&t->pid, 0, pid) != 0) {
+		t = bpf_task_storage_get(&place_task_overflow, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (!t)
+			return -ENOMEM;
+		t->pid = pid;
+	}
+	task_init(t, p, args->fork);
+	return 0;
+}
+
+void BPF_STRUCT_OPS(place_enable, struct task_struct *p)
+{
+	struct place_task *t = task_of(p);
+
+	if (t)
+		task_set_weight(t, p);
+}
+
+/* nice or the policy changed; the run-queue lock is held. */
+void BPF_STRUCT_OPS(place_set_weight, struct task_struct *p, u32 weight)
+{
+	struct place_task *t = task_of(p);
+	struct place_cpu *c;
+
+	if (!t)
+		return;
+	c = t->home >= 0 ? cpu_at(t->home) : NULL;
+	if (!c || !(t->flags & PLACE_TASK_RUNNABLE)) {
+		task_set_weight(t, p);
+		return;
+	}
+	cpu_sub(c, t->home, t);
+	task_set_weight(t, p);
+	cpu_add(c, t->home, t);
+}
+
+/* The task leaves this class, perhaps while it waits in a queue. */
+void BPF_STRUCT_OPS(place_disable, struct task_struct *p)
+{
+	struct place_task *t = task_of(p);
+
+	if (t && t->home >= 0 && (t->flags & PLACE_TASK_RUNNABLE))
+		cpu_sub_remote(t);
+}
+
+void BPF_STRUCT_OPS(place_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct place_task *t = task_of(p);
+
+	if (!t)
+		return;
+	if (t->home >= 0 && (t->flags & PLACE_TASK_RUNNABLE))
+		cpu_sub_remote(t);
+	t->flags = 0;
+	t->pid = 0;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(place_init)
+{
+	u32 cpu;
+	s32 err;
+
+	bpf_for(cpu, 0, nr_cpu_ids) {
+		err = scx_bpf_create_dsq(cpu, -1);
+		if (err) {
+			scx_bpf_error("cannot create the queue of CPU %u: %d", cpu, err);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void BPF_STRUCT_OPS(place_exit, struct scx_exit_info *ei)
+{
+	UEI_RECORD(uei, ei);
+}
+
+SCX_OPS_DEFINE(place_ops,
+	       .select_cpu		= (void *)place_select_cpu,
+	       .enqueue			= (void *)place_enqueue,
+	       .dispatch		= (void *)place_dispatch,
+	       .running			= (void *)place_running,
+	       .stopping		= (void *)place_stopping,
+	       .tick			= (void *)place_tick,
+	       .init_task		= (void *)place_init_task,
+	       .enable			= (void *)place_enable,
+	       .set_weight		= (void *)place_set_weight,
+	       .disable			= (void *)place_disable,
+	       .exit_task		= (void *)place_exit_task,
+	       .init			= (void *)place_init,
+	       .exit			= (void *)place_exit,
+	       .name			= "place");

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * fair_queue.h - the order of tasks on one CPU: virtual runtime, placement, slices, preemption.
+ *
+ * cfs_61 (v6.1):
+ *   advance    v += dt * 1024 / w
+ *   woken      v = max(v, min_v - latency / 2)                  (GENTLE_FAIR_SLEEPERS)
+ *   new        v = max(v of the parent, min_v + slice * 1024 / w)    (START_DEBIT)
+ *   migrated   v += min_v of the new CPU - min_v of the old one
+ *   slice      max(period(n) * w / sum of weights, min granularity);
+ *              period(n) = latency if n tasks fit it, else n * min granularity
+ *   tick       reschedule when the run time since the pick exceeds the slice
+ *   wakeup     preempt when v(curr) - v(wakee) > granularity * 1024 / w(wakee)
+ *
+ * Virtual times are compared as signed differences.  Divisions happen at ticks and forks only:
+ * running tasks are charged through the inverse 2^32 / w, as in the kernel.
+ */
+#ifndef PLACE_FAIR_QUEUE_H
+#define PLACE_FAIR_QUEUE_H
+
+#include "policy.h"
+
+#define NICE_0_WEIGHT 1024u
+#define WEIGHT_IDLEPRIO 3u
+
+/* Weight by nice + 20, and its inverse 2^32 / w. */
+static const u32 fair_prio_to_weight[40] = {
+	88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
+	9548, 7620, 6100, 4904, 3906, 3121, 2501, 1991, 1586, 1277,
+	1024, 820, 655, 526, 423, 335, 272, 215, 172, 137,
+	110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+};
+
+place_inline u32 fair_weight(u32 nice_index, int idle_policy)
+{
+	if (idle_policy)
+		return WEIGHT_IDLEPRIO;
+	return fair_prio_to_weight[nice_index < 40 ? nice_index : 20];
+}
+
+place_inline u32 fair_inverse(u32 weight)
+{
+	return weight ? 0xffffffffu / weight : 0;
+}
+
+/* delta * 1024 / w without dividing.  delta below 2^53 ns. */
+place_inline u64 fair_delta(u64 delta, u32 weight, u32 inverse)
+{
+	if (weight == NICE_0_WEIGHT)
+		return delta;
+	delta <<= 10;
+	return (delta >> 32) * inverse + (((delta & 0xffffffff) * inverse) >> 32);
+}
+
+place_inline u64 fair_max(u64 a, u64 b)
+{
+	return (s64)(a - b) > 0 ? a : b;
+}
+
+place_inline u64 fair_place_woken(const struct place_policy *pol, u64 v, u64 min_v)
+{
+	return fair_max(v, min_v - (pol->derived.latency_ns >> 1));
+}
+
+/* Period in which nr runnable tasks run once each, in ns. */
+place_inline u64 fair_period(const struct place_policy *pol, u32 nr)
+{
+	if (nr > pol->derived.nr_latency)
+		return nr * pol->derived.min_granularity_ns;
+	return pol->derived.latency_ns;
+}
+
+/* Wall-clock share of one task of weight w among nr of sum_w in all, itself included, in ns. */
+place_inline u64 fair_slice(const struct place_policy *pol, u32 w, u32 nr, u64 sum_w)
+{
+	u64 slice;
+
+	if (sum_w < w)
+		sum_w = w;
+	slice = sum_w ? fair_period(pol, nr) * w / sum_w : 0;
+	return slice > pol->derived.min_granularity_ns ? slice : pol->derived.min_granularity_ns;
+}
+
+/* Start of a new task on a queue that has nr tasks of sum_w before it. */
+place_inline u64 fair_place_new(const struct place_policy *pol, u64 parent_v, u64 min_v, u32 w,
+				u32 inverse, u32 nr, u64 sum_w)
+{
+	u64 slice = fair_slice(pol, w, nr + 1, sum_w + w);
+
+	return fair_max(parent_v, min_v + fair_delta(slice, w, inverse));
+}
+
+/* Does a wakee with virtual time v preempt the running task, whose virtual time is curr_v? */
+place_inline int fair_preempts(const struct place_policy *pol, u64 curr_v, u64 v, u32 w, u32 inverse)
+{
+	s64 lead = curr_v - v;
+
+	return lead > 0 && (u64)lead > fair_delta(pol->derived.wakeup_granularity_ns, w, inverse);
+}
+
+#endif /* PLACE_FAIR_QUEUE_H */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * place.h - what a placement decision reads and what it yields.
+ *
+ * A rule is a function of place_in, place_llc and place_policy to place_out.  place_in is a copy:
+ * nothing can change between the decision and its record.  The glue fills it, applies the effects
+ * that place_out asks for, and claims the CPU; see "Snapshot, decide, claim" in main.bpf.c.
+ */
+#ifndef PLACE_PLACE_H
+#define PLACE_PLACE_H
+
+#include "mask.h"
+#include "policy.h"
+
+#define PLACE_MAX_CPUS 1024
+#define PLACE_MAX_THREADS 8	/* hardware threads per core */
+#define PLACE_MAX_SEGS 32
+#define PLACE_MAX_CLUSTERS 32	/* L2 clusters per last-level cache */
+#define PLACE_NO_CLUSTER 0xffff
+
+/* A run of machine CPUs within one machine word that is a run of local indices too. */
+struct place_seg {
+	u64 mask;		/* width of the run: the lowest n bits */
+	u16 word, shift;	/* where it starts in a machine-wide mask */
+	u16 local_word, local_shift;
+};
+
+/*
+ * One last-level cache.  Local indices ascend with CPU numbers.  Threads are regular: thread k of
+ * the core whose first thread has local index l has index l + k * stride; plane[k] is the set of
+ * all k-th threads, so plane[0] names the cores.
+ */
+struct place_llc {
+	u32 nr_cpus;
+	u32 nr_segs;
+	u16 threads;		/* per core, at most */
+	u16 stride;
+	u16 node;
+	u16 nr_clusters;	/* 0: no cluster level between core and cache */
+	u64 near_nodes;		/* nodes within the reclaim distance, by node index (at most 64) */
+	struct place_seg seg[PLACE_MAX_SEGS];
+	struct place_mask span;
+	struct place_mask plane[PLACE_MAX_THREADS];
+	struct place_mask cluster[PLACE_MAX_CLUSTERS];
+	u16 cpu_of[PLACE_MAX_WORDS * 64];	/* local index -> CPU */
+	u16 nearest[PLACE_MAX_CPUS];		/* all caches by distance, this one first */
+	/* Hints, written by the BPF program. */
+	u32 has_idle_cores __attribute__((aligned(64)));
+	u32 nr_idle_scan;	/* the SIS_UTIL budget */
+	u64 next_scan_update_ns;
+	struct place_mask sched_idle;	/* CPUs that run nothing but SCHED_IDLE tasks */
+};
+
+/* Where a CPU stands in the topology. */
+struct place_where {
+	u16 llc;
+	u16 local;		/* index in that cache */
+	u16 node;
+	u16 core;		/* local index of its core's first thread */
+	u16 cluster;		/* index in place_llc.cluster, or PLACE_NO_CLUSTER */
+	u16 valid;		/* 0: offline or absent */
+};
+
+/* One cache as the snapshot saw it. */
+struct place_view {
+	struct place_mask idle;		/* idle CPUs */
+	struct place_mask idle_core;	/* CPUs all of whose core is idle */
+	struct place_mask sched_idle;
+	struct place_mask allowed;	/* the wakee's affinity */
+	u32 has_idle_cores;
+	u32 nr_idle_scan;
+};
+
+enum place_in_flags {
+	PLACE_IN_SYNC = 1,		/* the waker says it is about to sleep (and is not exiting) */
+	PLACE_IN_WAKER_KTHREAD = 2,	/* the waker is a per-CPU kernel thread in task context */
+	PLACE_IN_WAKER_ALLOWED = 4,	/* the waker's CPU is in the wakee's affinity mask */
+	PLACE_IN_AFFINE_DOMAIN = 8,	/* a domain of affine wakeups holds both CPUs */
+};
+
+/* All a wakeup's placement reads.  CPUs are machine-wide numbers; -1: none. */
+struct place_in {
+	s32 waker, prev, recent;
+	struct place_where waker_at, prev_at, recent_at;
+	u32 flags;			/* enum place_in_flags */
+	u32 waker_nr_running;		/* runnable tasks on the waker's CPU, the waker included */
+	struct place_view view[2];	/* [0] cache of prev; [1] cache of waker, if another */
+};
+
+enum place_effects {
+	PLACE_EFFECT_CLEAR_IDLE_CORES = 1,	/* has_idle_cores of the target's cache was wrong */
+	PLACE_EFFECT_SET_RECENT = 2,		/* recent_used_cpu becomes prev */
+};
+
+struct place_out {
+	s32 cpu;
+	s32 target;		/* T, from the affine decision */
+	u16 view;		/* which view the search used */
+	u16 local;		/* index of cpu in that cache */
+	u16 affine, search, outcome;	/* enum place_counter */
+	u16 effects;		/* enum place_effects */
+	u32 visited;		/* CPUs a linear scan would have looked at */
+	u32 idle;		/* the snapshot showed cpu idle: claim it */
+};
+
+/*
+ * What one search works on, and what it found.  CPUs are local indices.  With one word per mask all
+ * of it lives in registers; wider ones live in memory of the caller, since a BPF stack is 512 bytes.
+ */
+struct place_search {
+	struct place_mask free, cpus, rest;	/* free CPUs; candidates now and after */
+	struct place_mask t[6];			/* scratch: [0..2] rules, [3..5] the helpers below them */
+	u32 target;
+	u32 from;				/* where a scan starts: T + 1 */
+	u32 budget;
+	u32 visited;
+	s32 found;
+	u32 branch;
+};
+
+#endif /* PLACE_PLACE_H */

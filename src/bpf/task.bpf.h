@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * task.bpf.h - a task's record: where it is kept, and what changes when the task moves.
+ *
+ * Records live in a direct-mapped table: the pid selects the slot and is stored as the tag, three
+ * instructions a look-up.  A task whose slot is taken keeps its record in task-local storage.  An
+ * exec by a thread that is not the leader swaps two pids and thereby two records; both stay
+ * consistent, since a record's owner is whoever carries its pid.  A task without a record is
+ * served all the same, first come, first served.
+ *
+ * Ownership: a CPU's sums are changed under its run-queue lock only.  A task that turns up on a
+ * CPU other than its home (pulled, or its affinity changed) is added here and subtracted there
+ * through the old home's inbox, whose sums only grow.
+ */
+#ifndef PLACE_TASK_BPF_H
+#define PLACE_TASK_BPF_H
+
+#include "glue.bpf.h"
+#include "policy/fair_queue.h"
+
+#define POLICY_SCHED_IDLE 5
+#define SCAN_UPDATE_NS 4000000	/* the kernel renews nr_idle_scan when it balances a cache */
+#define LLC_IMBALANCE_PCT 117
+#define MAX_RT_PRIO 100
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct place_task);
+} place_task_overflow SEC(".maps");
+
+static __always_inline struct place_task *task_slot(u32 pid)
+{
+	return ARRAY_ELEM_PTR(place_task_table, pid & (nr_task_slots - 1), nr_task_slots);
+}
+
+static __always_inline struct place_task *task_of(struct task_struct *p)
+{
+	u32 pid = p->pid;
+	struct place_task *t = task_slot(pid);
+
+	if (likely(t && t->pid == pid))
+		return t;
+	return bpf_task_storage_get(&place_task_overflow, p, NULL, 0);
+}
+
+static __always_inline void task_set_weight(struct place_task *t, struct task_struct *p)
+{
+	u32 idle = p->policy == POLICY_SCHED_IDLE;
+
+	t->weight = fair_weight(p->static_prio - MAX_RT_PRIO, idle);
+	t->inverse = fair_inverse(t->weight);
+	t->flags = idle ? t->flags | PLACE_TASK_IDLE_POLICY : t->flags & ~PLACE_TASK_IDLE_POLICY;
+}
+
+static __always_inline u64 cpu_nr(const struct place_cpu *c)
+{
+	return c->added_nr - c->inbox_nr;
+}
+
+static __always_inline u64 cpu_weight(const struct place_cpu *c)
+{
+	return c->added_weight - c->inbox_weight;
+}
+
+/* Keeps place_llc.sched_idle up to date; called where SCHED_IDLE tasks come or go. */
+static void cpu_update_sched_idle(struct place_cpu *c, u32 cpu)
+{
+	u64 idle = c->added_idle - (u32)c->inbox_idle;
+	u8 set = idle && idle == cpu_nr(c);
+	struct place_where *at = where_at(cpu);
+	struct place_llc *llc;
+	u64 bit;
+
+	if (set == c->sched_idle_set || !at)
+		return;
+	llc = llc_at(at->llc);
+	if (!llc)
+		return;
+	c->sched_idle_set = set;
+	bit = 1ULL << (at->local & 63);
+	if (set)
+		__sync_fetch_and_or(&llc->sched_idle.w[(at->local >> 6) & (PLACE_MAX_WORDS - 1)], bit);
+	else
+		__sync_fetch_and_and(&llc->sched_idle.w[(at->local >> 6) & (PLACE_MAX_WORDS - 1)], ~bit);
+}
+
+static __always_inline void cpu_add(struct place_cpu *c, u32 cpu, struct place_task *t)
+{
+	c->added_nr++;
+	c->added_weight += t->weight;
+	c->added_idle += !!(t->flags & PLACE_TASK_IDLE_POLICY);
+	t->flags |= PLACE_TASK_RUNNABLE;
+	if (unlikely(c->added_idle | c->sched_idle_set))
+		cpu_update_sched_idle(c, cpu);
+}
+
+static __always_inline void cpu_sub(struct place_cpu *c, u32 cpu, struct place_task *t)
+{
+	c->added_nr--;
+	c->added_weight -= t->weight;
+	c->added_idle -= !!(t->flags & PLACE_TASK_IDLE_POLICY);
+	t->flags &= ~PLACE_TASK_RUNNABLE;
+	if (unlikely(c->added_idle | c->sched_idle_set))
+		cpu_update_sched_idle(c, cpu);
+}
+
+/* Takes a runnable task out of another CPU's sums. */
+static __always_inline void cpu_sub_remote(struct place_task *t)
+{
+	struct place_cpu *old = cpu_at(t->home);
+
+	if (!old)
+		return;
+	__sync_fetch_and_add(&old->inbox_nr, 1);
+	__sync_fetch_and_add(&old->inbox_weight, t->weight);
+	if (t->flags & PLACE_TASK_IDLE_POLICY)
+		__sync_fetch_and_add(&old->inbox_idle, 1);
+	t->flags &= ~PLACE_TASK_RUNNABLE;
+}
+
+static __always_inline u32 migration_distance(u32 from, u32 to)
+{
+	struct place_where *a = where_at(from), *b = where_at(to);
+
+	if (!a || !b || a->node != b->node)
+		return PLACE_CNT_migration_machine;
+	if (a->llc != b->llc)
+		return PLACE_CNT_migration_node;
+	return a->core == b->core ? PLACE_CNT_migration_core : PLACE_CNT_migration_llc;
+}
+
+/*
+ * The task is on cpu now, whose run-queue lock is held: make that its home, with its weight in the
+ * sums and its virtual time on this queue's base.
+ */
+static __always_inline void task_arrive(struct place_task *t, struct place_cpu *c, u32 cpu)
+{
+	if (t->home != (s32)cpu) {
+		if (t->home >= 0) {
+			struct place_cpu *old = cpu_at(t->home);
+
+			if (t->flags & PLACE_TASK_RUNNABLE)
+				cpu_sub_remote(t);
+			if (old)
+				t->vruntime += c->min_v - old->min_v;
+			if (!(t->flags & PLACE_TASK_NEW))
+				count(migration_distance(t->home, cpu));
+		}
+		t->home = cpu;
+	}
+	if (!(t->flags & PLACE_TASK_RUNNABLE))
+		cpu_add(c, cpu, t);
+}
+
+/* Virtual time of a task that has just arrived: woken and new ones get their place. */
+static __always_inline void task_place(struct place_task *t, struct place_cpu *c,
+				       const struct place_policy *pol)
+{
+	if (t->flags & PLACE_TASK_NEW)
+		t->vruntime = fair_place_new(pol, t->vruntime, c->min_v, t->weight, t->inverse,
+					     cpu_nr(c) - 1, cpu_weight(c) - t->weight);
+	else if (t->flags & PLACE_TASK_WOKEN)
+		t->vruntime = fair_place_woken(pol, t->vruntime, c->min_v);
+	t->flags &= ~(PLACE_TASK_NEW | PLACE_TASK_WOKEN);
+}
+
+/* Charges the CPU time consumed since the last charge; p runs on c's CPU. */
+static __always_inline void task_charge(struct place_task *t, struct place_cpu *c,
+					struct task_struct *p)
+{
+	u64 sum = p->se.sum_exec_runtime;
+
+	t->vruntime += fair_delta(sum - t->charged_ns, t->weight, t->inverse);
+	t->charged_ns = sum;
+	if (!c->pending)
+		c->min_v = fair_max(c->min_v, t->vruntime);
+}
+
+#endif /* PLACE_TASK_BPF_H */

@@ -6,6 +6,7 @@ KERNEL_SUITE=trixie-backports
 KERNEL_FLAVOUR=cloud-amd64
 KERNEL_OLDEST=6.16        # the first that Debian built with sched_ext
 INDEX_MAX_AGE_MINUTES=360 # versions come and go within days, not minutes
+OFFLINE_PAUSE_MINUTES=10  # how long a failed refresh keeps cached kernels from waiting for the network again
 
 # Says why no scheduler can be loaded in a version; fails when one can.
 why_unusable() {
@@ -49,13 +50,16 @@ prepare_apt() {
 		-o Dir::State="$state" -o Dir::State::lists="$state/lists" -o Dir::State::status="$state/status"
 		-o Dir::Cache="$state/cache" -o APT::Architecture=amd64 -o APT::Architectures=amd64
 		-o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false
-		-o Acquire::Retries=3 -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30)
+		-o Acquire::Retries=2 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20)
 }
+
+younger_than() { [[ -n $(find "$1" -mmin "-$2" 2>/dev/null) ]]; }
 
 # Refreshes the package index when it is old. Fails, with a note, if that is impossible: cached kernels still work.
 refresh_index() {
-	local mirror keyring log=$CACHE/apt/update.log
-	[[ -z $(find "$CACHE/apt/refreshed" -mmin -$INDEX_MAX_AGE_MINUTES 2>/dev/null) ]] || return 0
+	local cached=$1 mirror keyring log=$CACHE/apt/update.log
+	younger_than "$CACHE/apt/refreshed" $INDEX_MAX_AGE_MINUTES && return
+	[[ -z $cached ]] || ! younger_than "$CACHE/apt/offline" $OFFLINE_PAUSE_MINUTES || return 1
 	mirror=$(debian_mirror) ||
 		{ complain "apt knows no Debian mirror here; run 'apt-get update' (as root) once"; return 1; }
 	keyring=$(debian_keyring) ||
@@ -63,6 +67,7 @@ refresh_index() {
 	printf 'deb [arch=amd64 signed-by=%s] %s %s main\n' "$keyring" "$mirror" "$KERNEL_SUITE" >"$CACHE/apt/sources.list"
 	step_begin "refreshing the index of $KERNEL_SUITE"
 	if ! apt-get "${APT_OPTIONS[@]}" -o APT::Update::Error-Mode=any update >"$log" 2>&1; then
+		touch "$CACHE/apt/offline"
 		complain "the index of $KERNEL_SUITE could not be refreshed: $(grep -m 1 -E '^[EW]:' "$log" || echo "see $log")"
 		return 1
 	fi
@@ -199,7 +204,7 @@ resolve_kernel() {
 	lock "$CACHE/kernels.lock"
 	prepare_apt
 	cached=$(cached_versions | newest_match "$request")
-	refresh_index || [[ -n $cached ]] || die "no kernel $request is cached, and none can be fetched (see above)"
+	refresh_index "$cached" || [[ -n $cached ]] || die "no kernel $request is cached, and none can be fetched (see above)"
 	read_index
 	wanted=$(archive_versions | newest_match "$request")
 	if [[ -n $wanted && ! -e $CACHE/kernels/$wanted/vmlinuz ]]; then

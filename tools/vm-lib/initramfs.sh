@@ -56,7 +56,10 @@ prepare_base() {
 	find_guest_tools
 	libraries=$(libraries_of "${TOOL_PATHS[@]}")
 	# shellcheck disable=SC2086 # one word per library
-	key=$( (stat -L -c '%n %s %Y' "${TOOL_PATHS[@]}" $libraries; cat "$HERE/guest/init" "$HERE/vm-lib/initramfs.sh") | sha256sum | cut -c 1-16)
+	key=$({
+		stat -L -c '%n %s %Y' "${TOOL_PATHS[@]}" $libraries
+		cat "$HERE/guest/init" "$HERE/vm-lib/initramfs.sh"
+	} | sha256sum | cut -c 1-16)
 	BASE_CPIO=$folder/$key.cpio
 	BASE_LIBRARIES=$folder/$key.libraries
 	[[ ! -e $BASE_CPIO ]] || return 0

@@ -14,7 +14,8 @@ why_unusable() {
 	series=$(cut -d. -f1-2 <<<"$1")
 	case $series in
 	7.1 | 7.2)
-		echo "Debian's backport of $series describes the kernel's functions wrongly in its BTF (built with too old a pahole), so no sched_ext scheduler can be loaded in it"
+		echo "Debian's backport of $series describes the kernel's functions wrongly in its BTF (built with too old a" \
+			'pahole), so no sched_ext scheduler can be loaded in it'
 		;;
 	*)
 		[[ $(printf '%s\n' "$series" $KERNEL_OLDEST | sort -V | head -n 1) != "$KERNEL_OLDEST" ]] || return 1

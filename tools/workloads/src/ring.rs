@@ -18,9 +18,7 @@ use serde::{Deserialize, Serialize};
 const AGREEMENT: f64 = 0.02;
 
 /// Where the tasks of a ring are pinned.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Placement {
     /// All tasks on the first allowed CPU
@@ -133,7 +131,11 @@ fn pin_to(cpu: usize) -> io::Result<()> {
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(cpu, &mut set);
-        check(libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set))
+        check(libc::sched_setaffinity(
+            0,
+            std::mem::size_of_val(&set),
+            &set,
+        ))
     }
 }
 
@@ -176,7 +178,7 @@ impl Ring {
 
     /// Starts a process that passes bytes on; our copies of its two ends are closed by the caller.
     fn fork_task(&mut self, cpu: usize, input: &OwnedFd, output: &OwnedFd) -> Result<()> {
-        // SAFETY: this process has one thread, and the child only makes system calls.
+        // SAFETY: the child only makes system calls, so locks of other threads do not matter to it.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()).context("starting a task of the ring"),
             0 => {

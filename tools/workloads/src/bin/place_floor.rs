@@ -30,12 +30,7 @@ fn main() -> Result<()> {
 
     let mut object = MaybeUninit::uninit();
     let options: Option<bpf_object_open_opts> = None;
-    let mut skel = scx_ops_open!(
-        FloorSkelBuilder::default(),
-        &mut object,
-        floor_ops,
-        options
-    )?;
+    let mut skel = scx_ops_open!(FloorSkelBuilder::default(), &mut object, floor_ops, options)?;
     let mut skel = scx_ops_load!(skel, floor_ops, uei)?;
     let link = scx_ops_attach!(skel, floor_ops)?;
     println!("floor runs; SIGINT or SIGTERM ends it");

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What the policy switch and the statistics need of a loaded BPF program, and nothing more.
+//!
+//! The scheduler implements [`Engine`] over the mapped tables; the tests over plain memory.
+
+use anyhow::Result;
+
+use crate::bpf_intf as intf;
+use crate::counters::Counters;
+
+/// Number of policy slots; those not in force or just retired are spare.
+pub const NR_SLOTS: u32 = intf::place_limits_PLACE_NR_SLOTS;
+
+/// A BPF program that is loaded, attached or about to be.
+pub trait Engine {
+    /// Writes a whole policy into a slot that no callback can read and makes it the one in force:
+    /// the slot's content must be visible before its number is (release order).
+    ///
+    /// `slot` is below [`NR_SLOTS`].  After an error the former slot must still be in force.
+    fn publish(&mut self, slot: u32, policy: &intf::place_policy) -> Result<()>;
+
+    /// The counters of one slot, summed over all CPUs.  They never decrease while the program is
+    /// loaded.
+    fn read_counters(&self, slot: u32) -> Counters;
+
+    /// Returns when every callback that may have read an earlier slot number has ended.  False:
+    /// the machine offers no such thing.
+    ///
+    /// Holds for callbacks that cannot sleep.  Sleepable ones (`init_task`, the cgroup ones) must
+    /// not keep a slot's number across a sleep.
+    fn grace_period(&mut self) -> bool {
+        crate::sys::grace_period()
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The usual scx_stats socket, which scxtop and the OpenMetrics script read: what was counted since
+//! the same client's last reading, as flat numbers and one map of all branches.
+
+use std::collections::BTreeMap;
+
+use anyhow::{anyhow, bail, Result};
+use scx_stats::prelude::*;
+use scx_stats_derive::{stat_doc, Stats};
+use serde::{Deserialize, Serialize};
+
+use crate::control::{Handle, Request, Response, StatsReport};
+use crate::counters::{derived, percent, Counters};
+use crate::policy::table::table;
+
+/// One branch of one stage.
+#[stat_doc]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+#[stat(
+    desc = "branch of a decision",
+    _om_prefix = "branch_",
+    _om_label = "branch"
+)]
+pub struct BranchMetrics {
+    #[stat(desc = "how often it was taken")]
+    pub count: u64,
+    #[stat(desc = "% of the decisions of its stage")]
+    pub share: f64,
+}
+
+/// Everything, over one interval.
+#[stat_doc]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Stats)]
+#[stat(desc = "scx_place statistics", top)]
+pub struct Metrics {
+    #[stat(desc = "time of the reading, us since 1970")]
+    pub at_us: u64,
+    #[stat(desc = "generation of the policy in force")]
+    pub generation: u64,
+    #[stat(desc = "calls of select_cpu")]
+    pub placements: u64,
+    #[stat(desc = "wakeups that looked for an idle CPU")]
+    pub searches: u64,
+    #[stat(desc = "searches that came to the scan of the cache")]
+    pub domain_searches: u64,
+    #[stat(desc = "CPUs that linear scans would have visited")]
+    pub scanned: u64,
+    #[stat(desc = "scanned CPUs per domain search")]
+    pub scanned_per_domain_search: f64,
+    #[stat(desc = "searches that ended without an idle CPU")]
+    pub failed: u64,
+    #[stat(desc = "% of the searches that found an idle CPU")]
+    pub success_rate: f64,
+    #[stat(desc = "searches that found a fully idle core")]
+    pub core_hit: u64,
+    #[stat(desc = "searches that expected a fully idle core and found none")]
+    pub core_miss: u64,
+    #[stat(desc = "searches that found the recently used CPU idle")]
+    pub recent_hit: u64,
+    #[stat(desc = "changes of a task's CPU")]
+    pub migrations: u64,
+    #[stat(desc = "every counter, by stage.branch")]
+    pub branches: BTreeMap<String, BranchMetrics>,
+}
+
+impl Metrics {
+    /// What was counted between two readings; since the start without a `last` of the same
+    /// scheduler.
+    pub fn between(report: &StatsReport, last: Option<&StatsReport>) -> Metrics {
+        let last = last.filter(|l| l.same_instance(report));
+        let counters = match last {
+            Some(last) => report.total.since(&last.total),
+            None => report.total.clone(),
+        };
+        let d = derived(&counters);
+        let migration = table().stages.iter().find(|s| s.name == "migration");
+        Metrics {
+            at_us: report.at_us,
+            generation: report.current().map_or(0, |g| g.generation.into()),
+            placements: d.placements,
+            searches: d.searches,
+            domain_searches: d.domain_searches,
+            scanned: d.scanned,
+            scanned_per_domain_search: d.scanned_per_domain_search,
+            failed: d.failed,
+            success_rate: d.success_rate,
+            core_hit: d.core_hit,
+            core_miss: d.core_miss,
+            recent_hit: d.recent_hit,
+            migrations: migration.map_or(0, |s| counters.stage_sum(s)),
+            branches: branches(&counters),
+        }
+    }
+}
+
+fn branches(counters: &Counters) -> BTreeMap<String, BranchMetrics> {
+    let t = table();
+    let branches = t.counters.iter().map(|counter| {
+        let stage = &t.stages[counter.stage];
+        let count = counters.get(counter.id);
+        let share = match stage.closes() {
+            true => percent(count, counters.stage_sum(stage)),
+            false => 0.0,
+        };
+        let name = format!("{}.{}", stage.name, counter.name);
+        (name, BranchMetrics { count, share })
+    });
+    branches.collect()
+}
+
+fn read(handle: &Handle) -> Result<StatsReport> {
+    match handle.call(Request::Stats) {
+        Response::Stats(report) => Ok(report),
+        Response::Error(why) => bail!(why),
+        _ => Err(anyhow!("an answer to another question")),
+    }
+}
+
+/// The running scx_stats server; it ends when this is dropped.
+pub type Server = StatsServer<(), ()>;
+
+/// Serves `/run/scx/root/stats`.  The requests reach the scheduler's thread like those of the
+/// control socket, so that the scheduler has one queue to read.
+pub fn start(handle: Handle) -> Result<Server> {
+    let open: Box<dyn StatsOpener<(), ()>> = Box::new(move |_| {
+        let handle = handle.clone();
+        let mut last = Some(read(&handle)?);
+        let reader: Box<dyn StatsReader<(), ()>> = Box::new(move |_, _| {
+            let report = read(&handle)?;
+            let metrics = Metrics::between(&report, last.as_ref());
+            last = Some(report);
+            metrics.to_json()
+        });
+        Ok(reader)
+    });
+    let data = StatsServerData::new()
+        .add_meta(Metrics::meta())
+        .add_meta(BranchMetrics::meta())
+        .add_ops("top", StatsOps { open, close: None });
+    StatsServer::new(data).launch()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(at_us: u64, started_us: u64, core: u64) -> StatsReport {
+        let mut total = Counters::default();
+        total.set(table().counter("search", "core").unwrap().id, core);
+        StatsReport {
+            at_us,
+            started_us,
+            pid: 1,
+            generations: Vec::new(),
+            total,
+        }
+    }
+
+    #[test]
+    fn differences_survive_a_restart() {
+        let first = report(10, 1, 100);
+        let second = report(20, 1, 130);
+        assert_eq!(Metrics::between(&first, None).core_hit, 100);
+        assert_eq!(Metrics::between(&second, Some(&first)).core_hit, 30);
+        let restarted = report(30, 25, 5);
+        assert_eq!(Metrics::between(&restarted, Some(&second)).core_hit, 5);
+    }
+
+    #[test]
+    fn every_counter_is_in_the_map() {
+        let metrics = Metrics::between(&report(10, 1, 100), None);
+        assert_eq!(metrics.branches.len(), table().counters.len());
+        assert_eq!(metrics.branches["search.core"].share, 100.0);
+        let json = metrics.to_json().unwrap();
+        let back: Metrics = serde_json::from_value(json).unwrap();
+        assert_eq!(back, metrics);
+    }
+}

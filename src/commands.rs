@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What each subcommand does.
+
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use anyhow::{anyhow, Result};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::cli::{Cli, Command, PolicyArgs, PolicyCommand, RunOpts, StatsArgs, StatusArgs};
+use crate::control::{call, ClientError, PolicyReport, Request, Response, StatusReport};
+use crate::policy::parse::parse_items;
+use crate::{policy, preflight, scheduler, stats, time};
+
+/// Runs what the command line asks for.
+pub fn dispatch(cli: &Cli) -> Result<()> {
+    match &cli.command {
+        None => run(&cli.run),
+        Some(Command::Policy(args)) => policy_command(args),
+        Some(Command::Stats(args)) => stats_command(args),
+        Some(Command::Status(args)) => status_command(args),
+    }
+}
+
+/// Prints to standard output; a reader that went away (`| head`) is no error.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+fn print_json<T: Serialize>(value: &T) -> Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+fn run(opts: &RunOpts) -> Result<()> {
+    if opts.help_stats {
+        return print(&stats::show::help());
+    }
+    if let Some(interval) = opts.monitor {
+        return stats::monitor::run(&opts.socket.path(), interval);
+    }
+    // All checks come before anything is touched.
+    opts.start_policy()?;
+    preflight::check()?;
+    scheduler::run(opts)
+}
+
+fn unexpected() -> anyhow::Error {
+    anyhow!("scx_place gave an answer to another question")
+}
+
+fn policy_command(args: &PolicyArgs) -> Result<()> {
+    let request = match &args.command {
+        None => Request::PolicyGet,
+        Some(PolicyCommand::List) if args.json => return print_json(&policy::show::list_json()),
+        Some(PolicyCommand::List) => return print(&policy::show::list()),
+        Some(PolicyCommand::Reset) => Request::PolicyReset,
+        Some(PolicyCommand::Set { items }) => {
+            // Here too: what is not valid needs no running scheduler to be told so.
+            parse_items(items)?;
+            let items = items.clone();
+            Request::PolicySet { items }
+        }
+    };
+    let Response::Policy(report) = call(&args.socket.path(), &request)? else {
+        return Err(unexpected());
+    };
+    match (args.json, &request) {
+        (true, _) => print_json(&report),
+        (false, Request::PolicyGet) => print(&in_force(&report)),
+        (false, _) => print(&changed(&report)),
+    }
+}
+
+fn in_force(report: &PolicyReport) -> String {
+    format!(
+        "generation {} since {}\n\n{}",
+        report.generation,
+        time::format_us(report.since_us),
+        policy::show::policy(&report.policy)
+    )
+}
+
+fn changed(report: &PolicyReport) -> String {
+    match report.changed.is_empty() {
+        true => format!("generation {}: no change\n", report.generation),
+        false => format!(
+            "generation {} since {}: {}\n",
+            report.generation,
+            time::format_us(report.since_us),
+            report.changed.join(" ")
+        ),
+    }
+}
+
+fn stats_command(args: &StatsArgs) -> Result<()> {
+    let Response::Stats(report) = call(&args.socket.path(), &Request::Stats)? else {
+        return Err(unexpected());
+    };
+    match (args.json, args.by_generation) {
+        (true, _) => print_json(&stats::json(&report)),
+        (false, true) => print(&stats::show::by_generation(&report, args.all)),
+        (false, false) => print(&stats::show::overview(&report, args.all)),
+    }
+}
+
+fn status_command(args: &StatusArgs) -> Result<()> {
+    let kernel = preflight::attached(Path::new("/"));
+    let status = match call(&args.socket.path(), &Request::Status) {
+        Ok(Response::Status(status)) => status,
+        Ok(_) => return Err(unexpected()),
+        Err(ClientError::NotRunning) => {
+            let error = match &kernel {
+                Some(ops) => anyhow!("off: another sched_ext scheduler is attached: {ops}"),
+                None => anyhow!("off: the kernel's own scheduler decides"),
+            };
+            return Err(error);
+        }
+        Err(e) => return Err(e.into()),
+    };
+    let on = kernel.as_deref() == Some(status.ops.as_str());
+    if args.json {
+        return print_json(&json!({ "on": on, "kernel": kernel, "scheduler": status }));
+    }
+    print(&status_text(&status, on))
+}
+
+fn status_text(status: &StatusReport, on: bool) -> String {
+    let state = match on {
+        true => "on: the kernel runs it",
+        false => "loading or unloading: the kernel does not run it now",
+    };
+    let rows = [
+        ("state", state.to_string()),
+        ("ops", status.ops.clone()),
+        ("version", status.version.clone()),
+        ("process", status.pid.to_string()),
+        ("since", time::format_us(status.started_us)),
+        ("loaded again", format!("{} times", status.restarts)),
+        ("CPUs online", status.nr_cpus.to_string()),
+        (
+            "policy",
+            format!(
+                "generation {} since {}",
+                status.generation,
+                time::format_us(status.since_us)
+            ),
+        ),
+    ];
+    let rows = rows.map(|(name, text)| format!("{name:<14}{text}\n"));
+    rows.concat()
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! scx_place: the fair scheduler's placement rules, old and new, as a sched_ext scheduler that
+//! switches them while it runs.
+//!
+//! The user-space half, top down:
+//!
+//! * [`cli`] and [`commands`]: the command line and the subcommands that talk to a running
+//!   scheduler;
+//! * [`preflight`]: can this machine run it?
+//! * [`scheduler`]: opens, loads and attaches the BPF program, and loops;
+//! * [`control`]: the root-only socket; [`service`]: what each of its requests does;
+//! * [`slots`]: which policy is in force, behind the [`engine`] trait that the scheduler implements;
+//! * [`policy`]: axes, values and parameters as data; [`counters`] and [`stats`]: what was counted.
+
+pub mod bpf_intf;
+pub mod bpf_skel;
+pub mod cli;
+pub mod commands;
+pub mod control;
+pub mod counters;
+pub mod engine;
+pub mod policy;
+pub mod preflight;
+pub mod render;
+pub mod scheduler;
+pub mod service;
+pub mod slots;
+pub mod stats;
+pub mod sys;
+pub mod time;

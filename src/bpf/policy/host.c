@@ -4,6 +4,8 @@
  * behind plain functions for the tests.
  */
 #include "host.h"
+#include "fair_queue.h"
+#include "placement.h"
 
 #define PLACEMENT 1
 #define MACHINE 0
@@ -37,4 +39,107 @@ const struct place_counter_info place_counters[PLACE_NR_COUNTERS] = {
 u32 place_host_policy_checksum(const struct place_policy *pol)
 {
 	return place_policy_checksum(pol);
+}
+
+void place_host_wakeup(const struct place_policy *pol, const struct place_in *in,
+		       const struct place_llc *llc_prev, const struct place_llc *llc_waker,
+		       struct place_out *out, u32 nw)
+{
+	struct place_search memory;
+
+	if (nw == 1)
+		place_wakeup(pol, in, llc_prev, llc_waker, &memory, out, 1);
+	else if (nw == 4)
+		place_wakeup(pol, in, llc_prev, llc_waker, &memory, out, 4);
+	else if (nw == 16)
+		place_wakeup(pol, in, llc_prev, llc_waker, &memory, out, 16);
+}
+
+void place_host_claim_lost(struct place_view *v, const struct place_llc *llc, u32 local, u32 core,
+			   u32 nw)
+{
+	struct place_search memory;
+
+	if (nw == 1)
+		place_claim_lost(v, llc, local, core, &memory, 1);
+	else if (nw == 4)
+		place_claim_lost(v, llc, local, core, &memory, 4);
+	else if (nw == 16)
+		place_claim_lost(v, llc, local, core, &memory, 16);
+}
+
+u32 place_host_affine_scale(u32 imbalance_pct)
+{
+	return affine_scale(imbalance_pct);
+}
+
+u32 place_host_wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_size)
+{
+	return wake_wide(waker_flips, wakee_flips, llc_size);
+}
+
+u32 place_host_wake_affine_weight(const struct wa_weight *a)
+{
+	return wake_affine_weight(a);
+}
+
+u32 place_host_nr_idle_scan(u64 sum_util, u32 nr_cpus, u32 pct)
+{
+	return sis_util_nr_idle_scan(sum_util, nr_cpus, pct);
+}
+
+u64 place_host_pelt_decay(u64 v, u64 periods)
+{
+	return pelt_decay(v, periods);
+}
+
+u32 place_host_pelt_segments(u64 periods, u32 d1, u32 d3)
+{
+	return pelt_segments(periods, d1, d3);
+}
+
+u32 place_host_pelt_update(struct pelt *p, u64 now_ns, u64 weight, u32 running)
+{
+	return pelt_update(p, now_ns, weight, running);
+}
+
+u32 place_host_pelt_util_idle(const struct pelt *p, u64 now_ns)
+{
+	return pelt_util_idle(p, now_ns);
+}
+
+u32 place_host_weight(u32 nice_index, u32 idle_policy)
+{
+	return fair_weight(nice_index, idle_policy);
+}
+
+u32 place_host_inverse(u32 weight)
+{
+	return fair_inverse(weight);
+}
+
+u64 place_host_fair_delta(u64 delta_ns, u32 weight)
+{
+	return fair_delta(delta_ns, weight, fair_inverse(weight));
+}
+
+u64 place_host_fair_slice(const struct place_policy *pol, u32 w, u32 nr, u64 sum_w)
+{
+	return fair_slice(pol, w, nr, sum_w);
+}
+
+u64 place_host_place_woken(const struct place_policy *pol, u64 v, u64 min_v)
+{
+	return fair_place_woken(pol, v, min_v);
+}
+
+u64 place_host_place_new(const struct place_policy *pol, u64 parent_v, u64 min_v, u32 w, u32 nr,
+			 u64 sum_w)
+{
+	return fair_place_new(pol, parent_v, min_v, w, fair_inverse(w), nr, sum_w);
+}
+
+u32 place_host_preempts(const struct place_policy *pol, u64 curr_v, u64 v, u32 w)
+{
+	return fair_preempts(pol, curr_v, v, w, fair_inverse(w));
 }

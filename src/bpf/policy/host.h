@@ -5,7 +5,10 @@
 #ifndef PLACE_HOST_H
 #define PLACE_HOST_H
 
+#include "pelt.h"
+#include "place.h"
 #include "policy.h"
+#include "wake_affine.h"
 
 /* One line of table.h or counters.h each.  `axis` and `stage` are names, all strings static. */
 struct place_axis_info {
@@ -37,5 +40,28 @@ extern const struct place_stage_info place_stages[PLACE_NR_STAGES];
 extern const struct place_counter_info place_counters[PLACE_NR_COUNTERS];
 
 u32 place_host_policy_checksum(const struct place_policy *pol);
+
+/* The rules, for tests and replay.  nw: 1, 4 or 16 words per mask; anything else decides nothing. */
+void place_host_wakeup(const struct place_policy *pol, const struct place_in *in,
+		       const struct place_llc *llc_prev, const struct place_llc *llc_waker,
+		       struct place_out *out, u32 nw);
+void place_host_claim_lost(struct place_view *v, const struct place_llc *llc, u32 local, u32 core,
+			   u32 nw);
+u32 place_host_affine_scale(u32 imbalance_pct);
+u32 place_host_wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_size);
+u32 place_host_wake_affine_weight(const struct wa_weight *a);
+u32 place_host_nr_idle_scan(u64 sum_util, u32 nr_cpus, u32 pct);
+u64 place_host_pelt_decay(u64 v, u64 periods);
+u32 place_host_pelt_segments(u64 periods, u32 d1, u32 d3);
+u32 place_host_pelt_update(struct pelt *p, u64 now_ns, u64 weight, u32 running);
+u32 place_host_pelt_util_idle(const struct pelt *p, u64 now_ns);
+u32 place_host_weight(u32 nice_index, u32 idle_policy);
+u32 place_host_inverse(u32 weight);
+u64 place_host_fair_delta(u64 delta_ns, u32 weight);
+u64 place_host_fair_slice(const struct place_policy *pol, u32 w, u32 nr, u64 sum_w);
+u64 place_host_place_woken(const struct place_policy *pol, u64 v, u64 min_v);
+u64 place_host_place_new(const struct place_policy *pol, u64 parent_v, u64 min_v, u32 w, u32 nr,
+			 u64 sum_w);
+u32 place_host_preempts(const struct place_policy *pol, u64 curr_v, u64 v, u32 w);
 
 #endif /* PLACE_HOST_H */

@@ -15,11 +15,69 @@
  *   ii.  sync, and the waker is the only runnable task of W: W.
  *   iii. P idle: P.
  * "Runnable tasks" counts tasks of this scheduler; the kernel counts those of other classes too.
+ *
+ * Two judgements that need more than place_in holds yet stand here as functions of their numbers:
+ * wake_wide() and wake_affine_weight(), which is the part WA_WEIGHT of wa_414.
  */
 #ifndef PLACE_WAKE_AFFINE_H
 #define PLACE_WAKE_AFFINE_H
 
 #include "place.h"
+
+/* Half of a level's imbalance percentage above 100: what a pull must be cheaper by. */
+place_inline u32 affine_scale(u32 imbalance_pct)
+{
+	return 100 + (imbalance_pct - 100) / 2;
+}
+
+/*
+ * wake_wide (v4.3 to v7.3): does the waker feed so many wakees that pulling them would pile them
+ * up?  flips count changes of wakee, halved once a second; llc_size is the size of W's cache.
+ */
+place_inline int wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_size)
+{
+	u32 hi = waker_flips > wakee_flips ? waker_flips : wakee_flips;
+	u32 lo = waker_flips > wakee_flips ? wakee_flips : waker_flips;
+
+	return lo >= llc_size && hi >= (u64)lo * llc_size;
+}
+
+/* What WA_WEIGHT compares.  Loads are load_avg, blocked load included; capacities 0..1024. */
+struct wa_weight {
+	u64 waker_load, prev_load;	/* of the two CPUs */
+	u64 curr_load, task_load;	/* of the waker and of the wakee */
+	u32 waker_capacity, prev_capacity;
+	u32 imbalance_pct;		/* of the domain that holds both CPUs */
+	u32 sync, bias;			/* sync wakeup; feature bit WA_BIAS */
+};
+
+/*
+ * WA_WEIGHT (v4.14 to v7.3): pull to W if W with the wakee is less loaded than P without it, loads
+ * scaled by the other CPU's capacity and P's raised by half the imbalance percentage.
+ *   1. sync: the waker's load leaves W; if that leaves nothing, pull.
+ *   2. compare strictly; a sync wakeup wins ties.
+ */
+place_inline int wake_affine_weight(const struct wa_weight *a)
+{
+	s64 waker = a->waker_load, prev;
+
+	if (a->sync) {
+		if (a->curr_load > a->waker_load)
+			return 1;
+		waker -= a->curr_load;
+	}
+	waker += a->task_load;
+	prev = (s64)a->prev_load - (s64)a->task_load;
+	if (a->bias) {
+		waker *= 100;
+		prev *= affine_scale(a->imbalance_pct);
+	}
+	waker *= a->prev_capacity;
+	prev *= a->waker_capacity;
+	if (a->sync)
+		prev += 1;
+	return waker < prev;
+}
 
 place_inline int in_prev_idle(const struct place_in *in, const u32 nw)
 {

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! One load of the BPF program: opened, sized for the machine, loaded, its tables filled, attached.
+//!
+//! Dropping it detaches the scheduler, after which the kernel's own is back.
+
+use std::mem::MaybeUninit;
+use std::sync::atomic::{fence, Ordering};
+
+use anyhow::{Context, Result};
+use libbpf_rs::{Link, OpenObject};
+use log::debug;
+use scx_utils::libbpf_clap_opts::LibbpfOpts;
+use scx_utils::{
+    compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_report, UserExitInfo,
+};
+
+use crate::bpf_intf as intf;
+use crate::bpf_skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
+use crate::counters::Counters;
+use crate::engine::{Engine, NR_SLOTS};
+use crate::mapped::MappedTable;
+use crate::topology::Layout;
+
+/// Task slots per possible CPU, and the bounds of their number; a power of two comes out.
+const TASK_SLOTS_PER_CPU: usize = 256;
+const MIN_TASK_SLOTS: usize = 1 << 14;
+const MAX_TASK_SLOTS: usize = 1 << 20;
+
+/// What is fixed when the program is loaded.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOpts {
+    /// Verbose libbpf messages.
+    pub verbose: bool,
+    /// Length of the kernel's debug dump on an error exit, in bytes; 0: the default.
+    pub exit_dump_len: u32,
+    /// Verify a policy slot's checksum at every placement.
+    pub verify_slots: bool,
+    /// Let the kernel queue wakeups to remote CPUs (`SCX_OPS_ALLOW_QUEUED_WAKEUP`).
+    pub queued_wakeup: bool,
+    /// Use the code for caches of more than 64 CPUs on any machine; for tests.
+    pub force_llc_words: Option<u32>,
+    pub libbpf: LibbpfOpts,
+}
+
+/// An attached scheduler.
+pub struct Program<'a> {
+    // Fields drop in this order: the link detaches before the object goes.
+    link: Option<Link>,
+    slot: MappedTable<u32>,
+    policies: MappedTable<intf::place_policy>,
+    counters: MappedTable<intf::place_counters>,
+    nr_cpu_ids: usize,
+    skel: BpfSkel<'a>,
+}
+
+impl<'a> Program<'a> {
+    /// Opens and loads the program for a machine, with its tables filled, not yet attached.
+    ///
+    /// # Errors
+    /// The kernel refuses the program, or lacks what it needs.
+    pub fn load(
+        opts: &LoadOpts,
+        layout: &Layout,
+        object: &'a mut MaybeUninit<OpenObject>,
+    ) -> Result<Self> {
+        let mut builder = BpfSkelBuilder::default();
+        builder.obj_builder.debug(opts.verbose);
+        let open_opts = opts.libbpf.clone().into_bpf_open_opts();
+        let mut skel = scx_ops_open!(builder, object, place_ops, open_opts)?;
+        configure(&mut skel, opts, layout)?;
+        let skel = scx_ops_load!(skel, place_ops, uei)?;
+
+        let nr_cpu_ids = layout.wheres.len();
+        let program = Self {
+            link: None,
+            slot: MappedTable::new(&skel.maps.data_control, 1)?,
+            policies: MappedTable::new(&skel.maps.data_policies, NR_SLOTS as usize)?,
+            counters: MappedTable::new(
+                &skel.maps.data_place_counter_table,
+                nr_cpu_ids * NR_SLOTS as usize,
+            )?,
+            nr_cpu_ids,
+            skel,
+        };
+        program.fill_tables(layout)?;
+        Ok(program)
+    }
+
+    fn fill_tables(&self, layout: &Layout) -> Result<()> {
+        let maps = &self.skel.maps;
+        let mut wheres = MappedTable::new(&maps.data_place_where_table, layout.wheres.len())?;
+        for (cpu, place) in layout.wheres.iter().enumerate() {
+            wheres.set(cpu, *place);
+        }
+        let mut llcs = MappedTable::new(&maps.data_place_llc_table, layout.llcs.len())?;
+        for (id, llc) in layout.llcs.iter().enumerate() {
+            llcs.set(id, *llc);
+        }
+        Ok(())
+    }
+
+    /// Replaces the kernel's scheduler.  A policy must have been published before.
+    ///
+    /// # Errors
+    /// Another sched_ext scheduler is attached, or the kernel refuses.
+    pub fn attach(&mut self) -> Result<()> {
+        let skel = &mut self.skel;
+        self.link = Some(scx_ops_attach!(skel, place_ops)?);
+        Ok(())
+    }
+
+    /// The kernel or the program itself has ended the scheduler.
+    pub fn exited(&self) -> bool {
+        uei_exited!(&self.skel, uei)
+    }
+
+    /// Detaches and returns why it ended.
+    ///
+    /// # Errors
+    /// It ended by an error; the text is the kernel's.
+    pub fn detach(&mut self) -> Result<UserExitInfo> {
+        self.link.take();
+        uei_report!(&self.skel, uei)
+    }
+}
+
+impl Engine for Program<'_> {
+    fn publish(&mut self, slot: u32, policy: &intf::place_policy) -> Result<()> {
+        self.policies.set(slot as usize, *policy);
+        fence(Ordering::Release);
+        self.slot.set(0, slot);
+        Ok(())
+    }
+
+    fn read_counters(&self, slot: u32) -> Counters {
+        let mut sum = Counters::default();
+        for cpu in 0..self.nr_cpu_ids {
+            let native = self.counters.get(cpu * NR_SLOTS as usize + slot as usize);
+            sum.add(&Counters::from(&native));
+        }
+        sum
+    }
+}
+
+/// Sizes the tables and fixes the constants, before loading.
+fn configure(skel: &mut OpenBpfSkel, opts: &LoadOpts, layout: &Layout) -> Result<()> {
+    let cpus = layout.wheres.len();
+    let task_slots = (cpus * TASK_SLOTS_PER_CPU)
+        .next_power_of_two()
+        .clamp(MIN_TASK_SLOTS, MAX_TASK_SLOTS);
+
+    let ro = skel.maps.rodata_data.as_mut().context("the BPF object has no constants")?;
+    ro.nr_cpu_ids = cpus as u32;
+    ro.nr_mask_words = layout.mask_words;
+    ro.nr_llc_words = opts.force_llc_words.unwrap_or(layout.llc_words).max(layout.llc_words);
+    ro.nr_llcs = layout.llcs.len() as u32;
+    ro.nr_task_slots = task_slots as u32;
+    ro.has_smt = layout.smt as u32;
+    ro.verify_slots = opts.verify_slots as u32;
+
+    let maps = &mut skel.maps;
+    let size = |elements: usize, size: usize| (elements * size) as u32;
+    maps.data_place_cpu_table.set_value_size(size(cpus, size_of::<intf::place_cpu>()))?;
+    maps.data_place_where_table.set_value_size(size(cpus, size_of::<intf::place_where>()))?;
+    maps.data_place_llc_table
+        .set_value_size(size(layout.llcs.len(), size_of::<intf::place_llc>()))?;
+    maps.data_place_task_table.set_value_size(size(task_slots, size_of::<intf::place_task>()))?;
+    maps.data_place_counter_table
+        .set_value_size(size(cpus * NR_SLOTS as usize, size_of::<intf::place_counters>()))?;
+    maps.data_place_scratch_table
+        .set_value_size(size(cpus, size_of::<intf::place_scratch>()))?;
+
+    let ops = skel.struct_ops.place_ops_mut();
+    ops.exit_dump_len = opts.exit_dump_len;
+    ops.flags = *compat::SCX_OPS_ENQ_EXITING
+        | *compat::SCX_OPS_ENQ_MIGRATION_DISABLED
+        | if opts.queued_wakeup { *compat::SCX_OPS_ALLOW_QUEUED_WAKEUP } else { 0 };
+    debug!("{cpus} CPUs, {} caches, {task_slots} task slots", layout.llcs.len());
+    Ok(())
+}

@@ -22,7 +22,7 @@ use anyhow::{bail, Context, Result};
 use log::{debug, warn};
 
 use super::protocol::{decode, encode};
-use super::{Request, Response};
+use super::{ClientError, Request, Response};
 use crate::sys;
 
 /// Connections served at the same time; more are told to come back.
@@ -278,7 +278,7 @@ fn may_ask(uid: u32) -> bool {
 fn serve(mut stream: UnixStream, handle: &Handle) -> Result<()> {
     stream.set_nonblocking(false)?;
     let response = if !may_ask(sys::peer_uid(stream.as_fd())?) {
-        Response::Error("root only".into())
+        Response::Error(ClientError::NoPermission.to_string())
     } else {
         match read_line(&mut stream, Instant::now() + IO_TIME)?.as_deref() {
             None => Response::Error(format!("longer than {MAX_REQUEST} bytes")),

@@ -284,4 +284,51 @@ mod tests {
         let policy = Policy::from_command_line(&parse_items(&["affine=off"]).unwrap());
         assert_eq!(policy.changes_from(&Policy::default()).len(), 1);
     }
+
+    mod properties {
+        use super::*;
+        use proptest::prelude::*;
+
+        /// Any one setting with a valid value.
+        fn setting() -> impl Strategy<Value = Item> {
+            let t = table();
+            let value = (0..t.values.len()).prop_map(|value| Item::Axis {
+                axis: table().values[value].axis,
+                value,
+            });
+            let number = (0..t.params.len()).prop_flat_map(|param| {
+                let p = &table().params[param];
+                (p.min..=p.max).prop_map(move |number| Item::Param { param, number })
+            });
+            prop_oneof![value, number]
+        }
+
+        /// Text that is close enough to an item to reach every check.
+        const ALMOST: &str =
+            "([a-z_]{0,12}|idle_search|affine|latency_us|wa_idle)[= ,]{0,2}\\PC{0,12}";
+
+        proptest! {
+            #[test]
+            fn displayed_items_read_back(items in prop::collection::vec(setting(), 1..8)) {
+                let names: HashSet<_> = items.iter().map(Item::name).collect();
+                let texts: Vec<_> = items.iter().map(Item::to_string).collect();
+                match parse_items(&texts) {
+                    Ok(parsed) => prop_assert_eq!(parsed, items),
+                    Err(ParseError::Twice { .. }) => prop_assert!(names.len() < items.len()),
+                    Err(e) => prop_assert!(false, "{e}"),
+                }
+            }
+
+            #[test]
+            fn anything_is_read_or_refused_in_one_line(text in prop_oneof![ALMOST, "\\PC*", ".*"]) {
+                match parse_items(&[&text]) {
+                    Ok(items) => {
+                        let texts: Vec<_> = items.iter().map(Item::to_string).collect();
+                        prop_assert_eq!(parse_items(&texts), Ok(items));
+                    }
+                    Err(e) => prop_assert!(!e.to_string().contains(char::is_control)),
+                }
+            }
+        }
+    }
 }

@@ -4,8 +4,11 @@
 //! the same client's last reading, as flat numbers and one map of all branches.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
-use anyhow::{anyhow, bail, Result};
+use anyhow::{anyhow, bail, Context, Result};
 use scx_stats::prelude::*;
 use scx_stats_derive::{stat_doc, Stats};
 use serde::{Deserialize, Serialize};
@@ -117,12 +120,15 @@ fn read(handle: &Handle) -> Result<StatsReport> {
     }
 }
 
+/// Where the readers of every scx scheduler look.
+const PATH: &str = "/var/run/scx/root/stats";
+
 /// The running scx_stats server; it ends when this is dropped.
 pub type Server = StatsServer<(), ()>;
 
-/// Serves `/run/scx/root/stats`.  The requests reach the scheduler's thread like those of the
-/// control socket, so that the scheduler has one queue to read.
-pub fn start(handle: Handle) -> Result<Server> {
+/// Serves `/var/run/scx/root/stats`, or another path in tests.  The requests reach the scheduler's
+/// thread like those of the control socket, so that the scheduler has one queue to read.
+pub fn start(handle: Handle, path: Option<&Path>) -> Result<Server> {
     let open: Box<dyn StatsOpener<(), ()>> = Box::new(move |_| {
         let handle = handle.clone();
         let mut last = Some(read(&handle)?);
@@ -138,7 +144,11 @@ pub fn start(handle: Handle) -> Result<Server> {
         .add_meta(Metrics::meta())
         .add_meta(BranchMetrics::meta())
         .add_ops("top", StatsOps { open, close: None });
-    StatsServer::new(data).launch()
+    let path = path.unwrap_or(Path::new(PATH));
+    let server = StatsServer::new(data).set_path(path).launch()?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+        .with_context(|| format!("protecting {}", path.display()))?;
+    Ok(server)
 }
 
 #[cfg(test)]

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The command as its users meet it, as far as that needs no kernel with sched_ext: messages, exit
+//! codes, and the subcommands against a scheduler whose BPF program is plain memory.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use scx_place::bpf_intf::place_policy;
+use scx_place::control::Server;
+use scx_place::counters::Counters;
+use scx_place::engine::{Engine, NR_SLOTS};
+use scx_place::policy::table::table;
+use scx_place::policy::Policy;
+use scx_place::service::{self, State};
+use scx_place::stats::metrics;
+
+/// A user that is not root on any machine.
+const NOBODY: u32 = 65534;
+
+/// A directory of its own, removed at the end.
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new() -> Dir {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("scx_place-cli-{}-{n}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&dir).unwrap();
+        Dir(dir)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.0.join("control.sock")
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A program that counts ten searches of each kind whenever a policy is published.
+struct Memory(Vec<Counters>);
+
+impl Engine for Memory {
+    fn publish(&mut self, slot: u32, policy: &place_policy) -> anyhow::Result<()> {
+        assert!(policy.checksum != 0);
+        let slot = &mut self.0[slot as usize];
+        for counter in &table().counters {
+            slot.set(counter.id, slot.get(counter.id) + 10);
+        }
+        Ok(())
+    }
+
+    fn read_counters(&self, slot: u32) -> Counters {
+        self.0[slot as usize].clone()
+    }
+}
+
+/// A scheduler without a kernel.
+struct Scheduler {
+    dir: Dir,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Scheduler {
+    fn start() -> Scheduler {
+        let dir = Dir::new();
+        let server = Server::start(&dir.socket()).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stats_path = dir.0.join("stats");
+        let thread = {
+            let stop = stop.clone();
+            thread::spawn(move || {
+                let _stats = metrics::start(server.handle(), Some(&stats_path)).unwrap();
+                let mut engine = Memory(vec![Counters::default(); NR_SLOTS as usize]);
+                let mut state = State::new(Policy::default(), "place_test", None);
+                state.attach(&mut engine, 8).unwrap();
+                while !stop.load(Ordering::Relaxed) {
+                    let wait = state.wait(Duration::from_millis(20));
+                    if let Some((request, responder)) = server.recv_timeout(wait) {
+                        responder.send(service::handle(&mut state, &mut engine, request));
+                    }
+                }
+                state.detach(&engine);
+            })
+        };
+        Scheduler {
+            dir,
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        run_at(&self.dir.socket(), args)
+    }
+
+    /// Runs a command that must succeed.
+    fn ok(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        text(&output.stdout)
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+fn command() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_scx_place"))
+}
+
+fn run_at(socket: &Path, args: &[&str]) -> Output {
+    let mut command = command();
+    command.env("SCX_PLACE_SOCKET", socket).args(args);
+    command.output().unwrap()
+}
+
+/// Runs where no scheduler is.
+fn run(args: &[&str]) -> Output {
+    run_at(&Dir::new().socket(), args)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The one line of a failed command.
+fn error(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    let error = text(&output.stderr);
+    assert_eq!(error.lines().count(), 1, "{error}");
+    let line = error.strip_prefix("scx_place: ");
+    line.unwrap_or_else(|| panic!("{error}")).trim().to_string()
+}
+
+/// Runs a command as a user that is not root.  None: this user cannot start the program here.
+fn as_nobody(mut command: Command) -> Option<Output> {
+    if is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command.output().ok()
+}
+
+fn is_root() -> bool {
+    scx_place::sys::effective_uid() == 0
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    for args in [
+        &["fly"][..],
+        &["policy", "fly"],
+        &["policy", "set"],
+        &["--stats", "0"],
+        &["--fly"],
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains("error: "), "{args:?}");
+    }
+}
+
+#[test]
+fn version_and_help_need_nothing() {
+    let version = text(&run(&["-V"]).stdout);
+    let expected = format!("scx_place {}", env!("CARGO_PKG_VERSION"));
+    assert!(version.starts_with(&expected), "{version}");
+
+    let help = text(&run(&["--help"]).stdout);
+    for axis in &table().axes {
+        assert!(help.contains(axis.name), "{}", axis.name);
+    }
+    let help = text(&run(&["--help-stats"]).stdout);
+    assert!(help.contains("budget_spent"), "{help}");
+}
+
+#[test]
+fn list_needs_no_scheduler() {
+    let list = text(&run(&["policy", "list"]).stdout);
+    assert!(list.contains("wakeup_granularity_us"), "{list}");
+    assert!(list.lines().all(|l| l.chars().count() <= 100), "{list}");
+
+    let json = run(&["policy", "list", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["axes"].as_array().unwrap().len(), table().axes.len());
+}
+
+#[test]
+fn no_running_scheduler() {
+    for args in [
+        &["policy"][..],
+        &["policy", "set", "affine=off"],
+        &["policy", "reset"],
+        &["stats", "--json"],
+    ] {
+        assert_eq!(
+            error(&run(args)),
+            "no running scx_place: start it with `sudo scx_place`",
+            "{args:?}"
+        );
+    }
+    assert!(error(&run(&["status"])).starts_with("off: "));
+}
+
+#[test]
+fn invalid_items_say_what_is_valid() {
+    let set = |item| error(&run(&["policy", "set", item]));
+    assert_eq!(
+        set("idle_serach=none"),
+        "no axis or parameter `idle_serach`; did you mean `idle_search`?"
+    );
+    assert!(set("idle_search=sis_moder").contains("did you mean `sis_modern`?"));
+    assert!(set("latency_us=0").contains("valid: 100 to 200000 (us)"));
+    // The same when the scheduler is started with it, before anything else is looked at.
+    assert!(error(&run(&["-p", "affine=up"])).contains("not a value of affine"));
+}
+
+#[test]
+fn not_root_is_told_so() {
+    let Some(output) = as_nobody(command()) else {
+        return;
+    };
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        error.starts_with("scx_place: not root: start it with `sudo scx_place`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn policy_of_a_running_scheduler() {
+    let scheduler = Scheduler::start();
+    let policy = scheduler.ok(&["policy"]);
+    assert!(policy.starts_with("generation 1 since "), "{policy}");
+    assert!(policy.lines().all(|l| l.chars().count() <= 100), "{policy}");
+
+    let changed = scheduler.ok(&["policy", "set", "affine=off", "wa_idle=0,claim=test_only"]);
+    assert!(changed.starts_with("generation 2 since "), "{changed}");
+    assert!(
+        changed.ends_with(": affine=off claim=test_only wa_idle=0\n"),
+        "{changed}"
+    );
+    let policy = scheduler.ok(&["policy"]);
+    println!("{policy}");
+    assert!(policy.contains("generation 2"), "{policy}");
+
+    // One invalid item among valid ones: nothing changes.
+    let failed = scheduler.run(&["policy", "set", "affine=always", "wa_idle=2"]);
+    assert_eq!(
+        error(&failed),
+        "wa_idle: 2 is out of range; valid: 0 to 1 (switch)"
+    );
+    assert_eq!(scheduler.ok(&["policy"]), policy);
+    assert_eq!(
+        scheduler.ok(&["policy", "set", "affine=off"]),
+        "generation 2: no change\n"
+    );
+
+    let json = scheduler.ok(&["policy", "reset", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["generation"], 3);
+    assert_eq!(json["policy"]["axes"]["affine"]["value"], "wa_414");
+    assert_eq!(json["policy"]["axes"]["affine"]["from"], "default");
+}
+
+#[test]
+fn stats_of_a_running_scheduler() {
+    let scheduler = Scheduler::start();
+    scheduler.ok(&["policy", "set", "idle_search=mainline_46"]);
+    scheduler.ok(&["policy", "set", "affine=off"]);
+
+    let stats = scheduler.ok(&["stats"]);
+    println!("{stats}");
+    assert!(stats.starts_with("generation 3 since "), "{stats}");
+    let by_generation = scheduler.ok(&["stats", "--by-generation"]);
+    println!("{by_generation}");
+    assert!(by_generation.contains("affine=off"), "{by_generation}");
+
+    let json: serde_json::Value =
+        serde_json::from_str(&scheduler.ok(&["stats", "--json"])).unwrap();
+    assert_eq!(json["generation"], 3);
+    assert_eq!(json["total"]["counters"]["search"]["core"], 30);
+    assert_eq!(json["in_force"]["counters"]["search"]["core"], 10);
+    assert_eq!(
+        json["generations"][1]["policy"]["idle_search"],
+        "mainline_46"
+    );
+}
+
+#[test]
+fn status_of_a_running_scheduler() {
+    let scheduler = Scheduler::start();
+    let status = scheduler.ok(&["status"]);
+    println!("{status}");
+    assert!(status.contains("place_test"), "{status}");
+    let json: serde_json::Value =
+        serde_json::from_str(&scheduler.ok(&["status", "--json"])).unwrap();
+    // The kernel of this machine does not run it.
+    assert_eq!(json["on"], false);
+    assert_eq!(json["scheduler"]["nr_cpus"], 8);
+}
+
+#[test]
+fn metrics_are_served_to_root_only() {
+    let scheduler = Scheduler::start();
+    scheduler.ok(&["policy", "set", "affine=off"]);
+    let path = scheduler.dir.0.join("stats");
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+
+    let mut client = scx_stats::StatsClient::new()
+        .set_path(&path)
+        .connect(None)
+        .unwrap();
+    let first: metrics::Metrics = client.request("stats", vec![]).unwrap();
+    assert_eq!(first.generation, 2);
+    // Nothing was counted since the connection was made.
+    assert_eq!(first.core_hit, 0);
+    scheduler.ok(&["policy", "set", "affine=always"]);
+    let second: metrics::Metrics = client.request("stats", vec![]).unwrap();
+    assert_eq!(second.core_hit, 10);
+    assert_eq!(second.branches["search.core"].count, 10);
+}
+
+/// The directory keeps others out; should it not, the socket does.
+#[test]
+fn others_than_root_are_refused() {
+    if !is_root() {
+        return;
+    }
+    let scheduler = Scheduler::start();
+    let ask = |args: &[&str]| {
+        let mut command = command();
+        command.env("SCX_PLACE_SOCKET", scheduler.dir.socket());
+        command.args(args);
+        as_nobody(command)
+    };
+    let Some(output) = ask(&["policy"]) else {
+        return;
+    };
+    assert_eq!(error(&output), "the control socket is root only: try sudo");
+
+    for (path, mode) in [(&scheduler.dir.0, 0o755), (&scheduler.dir.socket(), 0o666)] {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let output = ask(&["policy", "set", "affine=off"]).unwrap();
+    assert_eq!(error(&output), "the control socket is root only: try sudo");
+    assert!(scheduler.ok(&["policy"]).starts_with("generation 1 "));
+}
+
+/// A reader that ends early is no failure.
+#[test]
+fn closed_output_is_no_error() {
+    let mut child = command()
+        .args(["policy", "list"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+}

@@ -73,6 +73,14 @@ pub struct RunOpts {
     #[arg(long)]
     pub verify_slots: bool,
 
+    /// Let the kernel queue wakeups to remote CPUs instead of taking their run-queue lock
+    #[arg(long)]
+    pub queued_wakeup: bool,
+
+    /// Use the code for caches of more than 64 CPUs, with N words a cache, on any machine; for tests
+    #[arg(long, value_name = "N", hide = true)]
+    pub force_llc_words: Option<u32>,
+
     #[command(flatten)]
     pub socket: Socket,
 

@@ -47,7 +47,21 @@ fn run(opts: &RunOpts) -> Result<()> {
     // All checks come before anything is touched.
     opts.start_policy()?;
     preflight::check()?;
+    log_to_stderr(opts.verbose);
     scheduler::run(opts)
+}
+
+/// Switches, attaching and detaching are always logged; `-v` adds details.
+fn log_to_stderr(verbose: u8) {
+    let level = match verbose {
+        0 => log::LevelFilter::Info,
+        1 => log::LevelFilter::Debug,
+        _ => log::LevelFilter::Trace,
+    };
+    env_logger::Builder::new()
+        .filter_level(level)
+        .format_target(false)
+        .init();
 }
 
 fn unexpected() -> anyhow::Error {

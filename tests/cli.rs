@@ -3,10 +3,11 @@
 //! The command as its users meet it, as far as that needs no kernel with sched_ext: messages, exit
 //! codes, and the subcommands against a scheduler whose BPF program is plain memory.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -75,7 +76,10 @@ struct Scheduler {
 
 impl Scheduler {
     fn start() -> Scheduler {
-        let dir = Dir::new();
+        Scheduler::start_in(Dir::new())
+    }
+
+    fn start_in(dir: Dir) -> Scheduler {
         let server = Server::start(&dir.socket()).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stats_path = dir.0.join("stats");
@@ -114,12 +118,18 @@ impl Scheduler {
     }
 }
 
-impl Drop for Scheduler {
-    fn drop(&mut self) {
+impl Scheduler {
+    fn stop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();
         }
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
@@ -367,13 +377,47 @@ fn others_than_root_are_refused() {
     assert!(scheduler.ok(&["policy"]).starts_with("generation 1 "));
 }
 
+/// `--monitor` waits for a scheduler, prints, survives its end, and ends well itself.
+#[test]
+fn monitor_survives_a_restart() {
+    let dir = Dir::new();
+    let mut monitor = command()
+        .env("SCX_PLACE_SOCKET", dir.socket())
+        .args(["--monitor", "0.1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(monitor.stdout.take().unwrap()).lines();
+    let mut wait_for = |text: &str| {
+        let found = lines.any(|line| line.unwrap().contains(text));
+        assert!(found, "the monitor ended before {text:?}");
+    };
+
+    // Its directory must outlive the first scheduler.
+    let keep = dir.0.clone();
+    let mut first = Scheduler::start_in(dir);
+    wait_for("generation 1 since");
+    first.ok(&["policy", "set", "affine=off"]);
+    wait_for("generation 2 since");
+    first.stop();
+    let second = Scheduler::start_in(Dir(keep));
+    wait_for("another scx_place has started");
+    wait_for("generation 1 since");
+
+    let pid = monitor.id().to_string();
+    assert!(Command::new("kill").arg(&pid).status().unwrap().success());
+    assert_eq!(monitor.wait().unwrap().code(), Some(0));
+    drop(second);
+}
+
 /// A reader that ends early is no failure.
 #[test]
 fn closed_output_is_no_error() {
     let mut child = command()
         .args(["policy", "list"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     drop(child.stdout.take());

@@ -125,8 +125,11 @@ fn cell(count: u64, share: Option<f64>) -> String {
 fn policy_line(policy: &Policy) -> String {
     let changes = policy.changes_from(&Policy::default());
     match changes.is_empty() {
-        true => "all defaults".into(),
-        false => format!("defaults, but {}", crate::policy::join_items(&changes)),
+        true => "policy: the defaults".into(),
+        false => format!(
+            "policy: the defaults, but {}",
+            crate::policy::join_items(&changes)
+        ),
     }
 }
 
@@ -135,12 +138,12 @@ fn head(report: &StatsReport) -> String {
         return String::new();
     };
     format!(
-        "generation {} since {} ({}), running for {}\npolicy: {}\n",
+        "generation {} since {} ({}), running for {}\n{}\n",
         current.generation,
         time::format_us(current.since_us),
         time::format_duration_us(report.at_us.saturating_sub(current.since_us)),
         time::format_duration_us(report.at_us.saturating_sub(report.started_us)),
-        policy_line(&current.policy),
+        render::wrap(&policy_line(&current.policy), 8),
     )
 }
 

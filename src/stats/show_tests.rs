@@ -143,3 +143,14 @@ fn json_has_the_same_numbers() {
     assert_eq!(json["generations"][1]["policy"]["affine"], "off");
     assert_eq!(json["generation"], 3);
 }
+
+#[test]
+fn a_policy_of_many_changes_is_wrapped() {
+    let mut report = report(1);
+    let items = "idle_search=mainline_46,affine=always,claim=test_only,balance=off,wa_idle=0,\
+                 latency_us=200000,min_granularity_us=100000,wakeup_granularity_us=100000";
+    report.generations[0] = generation(1, items, &[]);
+    let text = overview(&report, false);
+    fits(&text);
+    assert!(text.contains("wakeup_granularity_us=100000"), "{text}");
+}

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The placement rules once more, as plainly as they can be written: loops over CPU numbers on
+//! sets of the whole machine.  Shares nothing with the policy files but the description of the
+//! machine, so that each can show the other wrong.  Follows sections A.1, A.6, B.1 and B.9 of the
+//! specification and, where that is silent, `select_idle_sibling` and `wake_affine` of the kernel.
+//!
+//! Branches are given by the names that `counters.h` gives them.
+
+use std::collections::BTreeSet;
+
+use scx_place::topology::Machine;
+
+/// One online CPU: what it shares with which others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cpu {
+    pub core: usize,
+    /// L2 cluster that is larger than a core and smaller than the cache.
+    pub cluster: Option<usize>,
+    pub llc: usize,
+}
+
+/// The machine: by CPU number, `None` where no CPU is online.
+#[derive(Debug, Clone)]
+pub struct Topology {
+    pub cpus: Vec<Option<Cpu>>,
+    /// Some core has several threads online.
+    pub smt: bool,
+}
+
+impl Topology {
+    /// `flat` and `unclustered` name caches whose threads count as cores, or whose clusters as
+    /// none, because the tables cannot describe them.
+    pub fn of(machine: &Machine, flat: &BTreeSet<usize>, unclustered: &BTreeSet<usize>) -> Self {
+        let mut cpus = vec![None; machine.nr_cpu_ids];
+        for cpu in &machine.cpus {
+            // Core ids of the machine start far below this.
+            let own_core = 1_000_000 + cpu.id;
+            cpus[cpu.id] = Some(Cpu {
+                core: if flat.contains(&cpu.llc) {
+                    own_core
+                } else {
+                    cpu.core
+                },
+                cluster: cpu.cluster.filter(|_| !unclustered.contains(&cpu.llc)),
+                llc: cpu.llc,
+            });
+        }
+        let mut topology = Self { cpus, smt: false };
+        for c in topology.online() {
+            topology.smt |= topology.core(c).len() > 1;
+        }
+        topology.drop_clusters_that_are_no_level();
+        topology
+    }
+
+    /// The kernel removes a domain whose span equals its child's or its parent's.
+    fn drop_clusters_that_are_no_level(&mut self) {
+        let old = self.clone();
+        for c in old.online() {
+            let cluster = old.cluster_span(c);
+            if cluster == old.core(c) || cluster == old.llc(c) {
+                self.cpus[c].as_mut().unwrap().cluster = None;
+            }
+        }
+    }
+
+    fn cpu(&self, c: usize) -> &Cpu {
+        self.cpus[c].as_ref().expect("an online CPU")
+    }
+
+    pub fn online(&self) -> Vec<usize> {
+        self.select(|_| true)
+    }
+
+    fn select(&self, belongs: impl Fn(&Cpu) -> bool) -> Vec<usize> {
+        let mut found = Vec::new();
+        for (c, cpu) in self.cpus.iter().enumerate() {
+            if cpu.as_ref().is_some_and(&belongs) {
+                found.push(c);
+            }
+        }
+        found
+    }
+
+    /// Threads of the core of `c`, ascending.
+    pub fn core(&self, c: usize) -> Vec<usize> {
+        let me = self.cpu(c);
+        self.select(|other| other.core == me.core && other.llc == me.llc)
+    }
+
+    /// CPUs of the last-level cache of `c`, ascending.
+    pub fn llc(&self, c: usize) -> Vec<usize> {
+        let me = self.cpu(c);
+        self.select(|other| other.llc == me.llc)
+    }
+
+    /// CPUs of the cluster of `c`, ascending; empty without one.
+    fn cluster_span(&self, c: usize) -> Vec<usize> {
+        let me = self.cpu(c);
+        self.select(|other| {
+            me.cluster.is_some() && other.cluster == me.cluster && other.llc == me.llc
+        })
+    }
+
+    /// `cpus_share_cache`; an offline CPU shares with none.
+    pub fn share_cache(&self, a: usize, b: usize) -> bool {
+        match (&self.cpus[a], &self.cpus[b]) {
+            (Some(a), Some(b)) => a.llc == b.llc,
+            _ => false,
+        }
+    }
+
+    /// `cpus_share_resources`: the cluster, or the cache where neither CPU has a cluster.
+    fn share_cluster(&self, a: usize, b: usize) -> bool {
+        self.share_cache(a, b) && self.cpu(a).cluster == self.cpu(b).cluster
+    }
+
+    /// All CPU numbers, from `start` on and around.
+    fn wrap(&self, start: usize) -> Vec<usize> {
+        let n = self.cpus.len();
+        (0..n).map(|i| (start + i) % n).collect()
+    }
+}
+
+/// Everything a wakeup can see.  Sets hold CPU numbers.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    pub idle: BTreeSet<usize>,
+    /// CPUs on whose core nothing runs, as the kernel's mask of them says.
+    pub idle_core: BTreeSet<usize>,
+    pub sched_idle: BTreeSet<usize>,
+    pub allowed: BTreeSet<usize>,
+    /// Of the target's cache, by cache.
+    pub has_idle_cores: BTreeSet<usize>,
+    pub nr_idle_scan: Vec<u32>,
+    pub waker: usize,
+    pub prev: usize,
+    pub recent: Option<usize>,
+    pub sync: bool,
+    pub waker_is_kthread: bool,
+    pub affine_domain: bool,
+    pub waker_nr_running: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Affine {
+    Off,
+    Always,
+    Wa414 { wa_idle: bool },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleSearch {
+    None,
+    Mainline46,
+    SisModern,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    pub target: usize,
+    pub cpu: usize,
+    pub affine: &'static str,
+    pub search: &'static str,
+    pub outcome: &'static str,
+    pub visited: u32,
+    pub clear_idle_cores: bool,
+    pub set_recent: bool,
+    pub idle: bool,
+}
+
+/// What a search found, and what it did on the way.
+#[derive(Debug, Default)]
+struct Search {
+    visited: u32,
+    clear_idle_cores: bool,
+    set_recent: bool,
+    /// SIS_UTIL kept the scan from seeing all candidates.
+    throttled: bool,
+}
+
+pub fn wakeup(t: &Topology, f: &Facts, affine: Affine, search: IdleSearch) -> Decision {
+    let (target, affine) = wake_affine(t, f, affine);
+    let mut s = Search::default();
+    let (cpu, branch) = match search {
+        IdleSearch::None => (target, "none"),
+        IdleSearch::Mainline46 => mainline_46(t, f, target, &mut s),
+        IdleSearch::SisModern => sis_modern(t, f, target, &mut s),
+    };
+    Decision {
+        target,
+        cpu,
+        affine,
+        search: branch,
+        outcome: outcome(t, f, target, cpu, s.throttled),
+        visited: s.visited,
+        clear_idle_cores: s.clear_idle_cores,
+        set_recent: s.set_recent,
+        idle: f.idle.contains(&cpu),
+    }
+}
+
+fn outcome(t: &Topology, f: &Facts, target: usize, cpu: usize, throttled: bool) -> &'static str {
+    if f.idle.contains(&cpu) {
+        return if f.idle_core.contains(&cpu) {
+            "idle_core"
+        } else {
+            "idle_thread"
+        };
+    }
+    for c in t.llc(target) {
+        if f.idle.contains(&c) && f.allowed.contains(&c) {
+            return if throttled {
+                "busy_throttled"
+            } else {
+                "busy_rule"
+            };
+        }
+    }
+    "busy_none"
+}
+
+fn wake_affine(t: &Topology, f: &Facts, rule: Affine) -> (usize, &'static str) {
+    if f.waker == f.prev {
+        return (f.prev, "same_cpu");
+    }
+    if !f.allowed.contains(&f.waker) {
+        return (f.prev, "not_allowed");
+    }
+    if !f.affine_domain {
+        return (f.prev, "no_domain");
+    }
+    match rule {
+        Affine::Off => (f.prev, "off"),
+        Affine::Always => (f.waker, "always"),
+        Affine::Wa414 { wa_idle: false } => (f.prev, "undecided"),
+        Affine::Wa414 { wa_idle: true } => wa_idle(t, f),
+    }
+}
+
+fn wa_idle(t: &Topology, f: &Facts) -> (usize, &'static str) {
+    let idle = |c: usize| f.idle.contains(&c);
+    if idle(f.waker) && t.share_cache(f.waker, f.prev) {
+        return if idle(f.prev) {
+            (f.prev, "idle_prev")
+        } else {
+            (f.waker, "idle_waker")
+        };
+    }
+    if f.sync && f.waker_nr_running == 1 {
+        return (f.waker, "sync_alone");
+    }
+    if idle(f.prev) {
+        return (f.prev, "prev_idle");
+    }
+    (f.prev, "undecided")
+}
+
+/// v4.6: levels from the cache down to the core, groups of each level in a ring.
+fn mainline_46(t: &Topology, f: &Facts, target: usize, s: &mut Search) -> (usize, &'static str) {
+    let idle = |c: usize| f.idle.contains(&c);
+    if idle(target) {
+        return (target, "target_idle");
+    }
+    if f.prev != target && t.share_cache(f.prev, target) && idle(f.prev) {
+        return (f.prev, "prev_idle");
+    }
+    let cores = ring_of_groups(&t.llc(target), target, |c| t.core(c));
+    if let Some(cpu) = walk(f, &cores, s) {
+        return (cpu, "core");
+    }
+    let threads = ring_of_groups(&t.core(target), target, |c| vec![c]);
+    if let Some(cpu) = walk(f, &threads, s) {
+        return (cpu, "smt_target");
+    }
+    (target, "nothing")
+}
+
+/// The groups that `span` falls into, in order of their first CPU, behind that of `target`.
+fn ring_of_groups(
+    span: &[usize],
+    target: usize,
+    group: impl Fn(usize) -> Vec<usize>,
+) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for &c in span {
+        let g = group(c);
+        if !groups.contains(&g) {
+            groups.push(g);
+        }
+    }
+    let own = groups
+        .iter()
+        .position(|g| g.contains(&target))
+        .expect("the target's own group");
+    groups.rotate_left(own);
+    groups.remove(0);
+    groups
+}
+
+/// The lowest allowed CPU of the first group that is all idle.
+fn walk(f: &Facts, groups: &[Vec<usize>], s: &mut Search) -> Option<usize> {
+    for group in groups {
+        if !group.iter().any(|c| f.allowed.contains(c)) {
+            continue;
+        }
+        let mut all_idle = true;
+        for c in group {
+            s.visited += 1;
+            if !f.idle.contains(c) {
+                all_idle = false;
+                break;
+            }
+        }
+        if all_idle {
+            for &c in group {
+                if f.allowed.contains(&c) {
+                    return Some(c);
+                }
+            }
+        }
+    }
+    None
+}
+
+/// v6.12 on symmetric CPUs.
+fn sis_modern(t: &Topology, f: &Facts, target: usize, s: &mut Search) -> (usize, &'static str) {
+    let free = |c: usize| f.idle.contains(&c) || f.sched_idle.contains(&c);
+    let prev = f.prev;
+    if free(target) {
+        return (target, "target_idle");
+    }
+
+    let mut kept_prev = None;
+    if prev != target && t.share_cache(prev, target) && free(prev) {
+        if t.share_cluster(prev, target) {
+            return (prev, "prev_idle");
+        }
+        kept_prev = Some(prev);
+    }
+
+    if f.waker_is_kthread && prev == f.waker && f.waker_nr_running <= 1 {
+        return (prev, "kthread_stack");
+    }
+
+    s.set_recent = true;
+    let mut kept_recent = None;
+    if let Some(recent) = f.recent {
+        if recent != prev
+            && recent != target
+            && t.share_cache(recent, target)
+            && free(recent)
+            && f.allowed.contains(&recent)
+        {
+            if t.share_cluster(recent, target) {
+                return (recent, "recent_idle");
+            }
+            kept_recent = Some(recent);
+        }
+    }
+
+    let llc = t.cpu(target).llc;
+    let idle_core_expected = t.smt && f.has_idle_cores.contains(&llc);
+    if t.smt && !idle_core_expected && t.share_cache(prev, target) {
+        for c in t.core(prev) {
+            if c != prev && f.allowed.contains(&c) && free(c) {
+                return (c, "smt_prev");
+            }
+        }
+    }
+
+    let (found, branch) = select_idle_cpu(t, f, target, idle_core_expected, s);
+    if let Some(cpu) = found {
+        return (cpu, branch);
+    }
+    if let Some(cpu) = kept_prev {
+        return (cpu, "prev_kept");
+    }
+    if let Some(cpu) = kept_recent {
+        return (cpu, "recent_kept");
+    }
+    (target, branch)
+}
+
+fn select_idle_cpu(
+    t: &Topology,
+    f: &Facts,
+    target: usize,
+    idle_core_expected: bool,
+    s: &mut Search,
+) -> (Option<usize>, &'static str) {
+    let free = |c: usize| f.idle.contains(&c) || f.sched_idle.contains(&c);
+    let mut nr = i64::from(f.nr_idle_scan[t.cpu(target).llc]) + 1;
+    if nr == 1 {
+        s.throttled = true;
+        return (None, "no_budget");
+    }
+    let mut candidates: BTreeSet<usize> = t
+        .llc(target)
+        .into_iter()
+        .filter(|c| f.allowed.contains(c))
+        .collect();
+    if candidates.is_empty() {
+        return (None, "nothing");
+    }
+
+    // The cluster's CPUs first, then those left.
+    let cluster = t.cluster_span(target);
+    let around = t.wrap(target + 1);
+    let mut order: Vec<usize> = around
+        .iter()
+        .copied()
+        .filter(|c| cluster.contains(c))
+        .collect();
+    order.extend(around.iter().filter(|c| !cluster.contains(c)));
+
+    let mut thread_seen = None;
+    for c in order {
+        if !candidates.contains(&c) {
+            continue;
+        }
+        if idle_core_expected {
+            s.visited += 1;
+            let core = t.core(c);
+            if core.iter().all(|thread| f.idle.contains(thread)) {
+                return (Some(c), "core");
+            }
+            for thread in core {
+                if thread_seen.is_none() && free(thread) && candidates.contains(&thread) {
+                    thread_seen = Some(thread);
+                }
+                candidates.remove(&thread);
+            }
+        } else {
+            nr -= 1;
+            if nr <= 0 {
+                s.throttled = true;
+                return (None, "budget_spent");
+            }
+            s.visited += 1;
+            if free(c) {
+                return (Some(c), "thread");
+            }
+        }
+    }
+
+    if idle_core_expected {
+        s.clear_idle_cores = true;
+    }
+    match thread_seen {
+        Some(cpu) => (Some(cpu), "core_thread"),
+        None => (None, "nothing"),
+    }
+}

@@ -221,7 +221,8 @@ const BEFORE_SCAN: &[&str] = &[
     "smt_prev",
     "no_budget",
 ];
-/// Branches of `search` that end it without an idle CPU.
+/// Branches of `search` that end it without an idle CPU.  `kthread_stack` is none of them: the
+/// waker's CPU is about to be free, and the kernel counts it as found.
 const FAILED: &[&str] = &["no_budget", "budget_spent", "nothing"];
 
 /// See [`Derived`] for the definitions.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Statistics for people and for programs: [`show`] makes tables, [`json`] a document,
+//! Statistics for people and for programs: [`show`] makes tables, [`json()`] a document,
 //! [`metrics`] serves the scx_stats socket, [`monitor`] follows a running scheduler.
 
 pub mod metrics;

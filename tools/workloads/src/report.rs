@@ -463,7 +463,7 @@ impl fmt::Display for Report<'_> {
         writeln!(
             f,
             "Kernel {}: instructions per hop of a ring of two pinned tasks, least of {repeats} \
-             repeats in {visits} visits",
+             repeats (visits: {visits})",
             self.label
         )?;
         writeln!(f, "{}", self.hop_table())?;
@@ -547,7 +547,7 @@ mod tests {
     fn the_table_is_aligned_and_has_every_row() {
         let records = Records::parse(&guest(6050.0, 8568.0));
         let text = Report::new("6.18", &records, &limits(), true).to_string();
-        assert!(text.contains("least of 4 repeats in 2 visits"), "{text}");
+        assert!(text.contains("least of 4 repeats (visits: 2)"), "{text}");
         assert!(text.contains("| scx_place              | 6050 |   6050 |  0.0 % |    1.100 |"));
         assert!(text.contains("Limit of scx_place / kernel: same 1.20, cross 1.10."));
         let widths: Vec<usize> = text

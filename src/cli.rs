@@ -81,6 +81,10 @@ pub struct RunOpts {
     #[arg(long, value_name = "N", hide = true)]
     pub force_llc_words: Option<u32>,
 
+    /// Print the verifier's figures for each program; for tests, with -vv
+    #[arg(long, hide = true)]
+    pub verifier_stats: bool,
+
     #[command(flatten)]
     pub socket: Socket,
 

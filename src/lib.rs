@@ -8,7 +8,8 @@
 //! * [`cli`] and [`commands`]: the command line and the subcommands that talk to a running
 //!   scheduler;
 //! * [`preflight`]: can this machine run it?
-//! * [`scheduler`]: opens, loads and attaches the BPF program, and loops;
+//! * [`scheduler`]: the life from start to end; [`program`]: one load of the BPF program, with its
+//!   tables [`mapped`]; [`topology`]: the machine as tables;
 //! * [`control`]: the root-only socket; [`service`]: what each of its requests does;
 //! * [`slots`]: which policy is in force, behind the [`engine`] trait that the scheduler implements;
 //! * [`policy`]: axes, values and parameters as data; [`counters`] and [`stats`]: what was counted.
@@ -20,8 +21,10 @@ pub mod commands;
 pub mod control;
 pub mod counters;
 pub mod engine;
+pub mod mapped;
 pub mod policy;
 pub mod preflight;
+pub mod program;
 pub mod render;
 pub mod scheduler;
 pub mod service;
@@ -29,3 +32,4 @@ pub mod slots;
 pub mod stats;
 pub mod sys;
 pub mod time;
+pub mod topology;

@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{fence, Ordering};
 
 use anyhow::{Context, Result};
+use libbpf_rs::skel::OpenSkel;
 use libbpf_rs::{Link, OpenObject};
 use log::debug;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
@@ -40,8 +41,13 @@ pub struct LoadOpts {
     pub queued_wakeup: bool,
     /// Use the code for caches of more than 64 CPUs on any machine; for tests.
     pub force_llc_words: Option<u32>,
+    /// Have the kernel's verifier print its figures for each program; seen with `verbose`.
+    pub verifier_stats: bool,
     pub libbpf: LibbpfOpts,
 }
+
+/// Verifier log level that prints figures only.
+const BPF_LOG_STATS: u32 = 4;
 
 /// An attached scheduler.
 pub struct Program<'a> {
@@ -115,12 +121,16 @@ impl<'a> Program<'a> {
         uei_exited!(&self.skel, uei)
     }
 
-    /// Detaches and returns why it ended.
+    /// Gives the machine back to the kernel's scheduler; the tables can still be read.
+    pub fn detach(&mut self) {
+        self.link.take();
+    }
+
+    /// Why it ended, printed in words.
     ///
     /// # Errors
     /// It ended by an error; the text is the kernel's.
-    pub fn detach(&mut self) -> Result<UserExitInfo> {
-        self.link.take();
+    pub fn exit_info(&self) -> Result<UserExitInfo> {
         uei_report!(&self.skel, uei)
     }
 }
@@ -150,10 +160,17 @@ fn configure(skel: &mut OpenBpfSkel, opts: &LoadOpts, layout: &Layout) -> Result
         .next_power_of_two()
         .clamp(MIN_TASK_SLOTS, MAX_TASK_SLOTS);
 
-    let ro = skel.maps.rodata_data.as_mut().context("the BPF object has no constants")?;
+    let ro = skel
+        .maps
+        .rodata_data
+        .as_mut()
+        .context("the BPF object has no constants")?;
     ro.nr_cpu_ids = cpus as u32;
     ro.nr_mask_words = layout.mask_words;
-    ro.nr_llc_words = opts.force_llc_words.unwrap_or(layout.llc_words).max(layout.llc_words);
+    ro.nr_llc_words = opts
+        .force_llc_words
+        .unwrap_or(layout.llc_words)
+        .max(layout.llc_words);
     ro.nr_llcs = layout.llcs.len() as u32;
     ro.nr_task_slots = task_slots as u32;
     ro.has_smt = layout.smt as u32;
@@ -161,21 +178,38 @@ fn configure(skel: &mut OpenBpfSkel, opts: &LoadOpts, layout: &Layout) -> Result
 
     let maps = &mut skel.maps;
     let size = |elements: usize, size: usize| (elements * size) as u32;
-    maps.data_place_cpu_table.set_value_size(size(cpus, size_of::<intf::place_cpu>()))?;
-    maps.data_place_where_table.set_value_size(size(cpus, size_of::<intf::place_where>()))?;
+    maps.data_place_cpu_table
+        .set_value_size(size(cpus, size_of::<intf::place_cpu>()))?;
+    maps.data_place_where_table
+        .set_value_size(size(cpus, size_of::<intf::place_where>()))?;
     maps.data_place_llc_table
         .set_value_size(size(layout.llcs.len(), size_of::<intf::place_llc>()))?;
-    maps.data_place_task_table.set_value_size(size(task_slots, size_of::<intf::place_task>()))?;
-    maps.data_place_counter_table
-        .set_value_size(size(cpus * NR_SLOTS as usize, size_of::<intf::place_counters>()))?;
+    maps.data_place_task_table
+        .set_value_size(size(task_slots, size_of::<intf::place_task>()))?;
+    maps.data_place_counter_table.set_value_size(size(
+        cpus * NR_SLOTS as usize,
+        size_of::<intf::place_counters>(),
+    ))?;
     maps.data_place_scratch_table
         .set_value_size(size(cpus, size_of::<intf::place_scratch>()))?;
 
+    if opts.verifier_stats {
+        for mut prog in skel.open_object_mut().progs_mut() {
+            prog.set_log_level(BPF_LOG_STATS);
+        }
+    }
     let ops = skel.struct_ops.place_ops_mut();
     ops.exit_dump_len = opts.exit_dump_len;
     ops.flags = *compat::SCX_OPS_ENQ_EXITING
         | *compat::SCX_OPS_ENQ_MIGRATION_DISABLED
-        | if opts.queued_wakeup { *compat::SCX_OPS_ALLOW_QUEUED_WAKEUP } else { 0 };
-    debug!("{cpus} CPUs, {} caches, {task_slots} task slots", layout.llcs.len());
+        | if opts.queued_wakeup {
+            *compat::SCX_OPS_ALLOW_QUEUED_WAKEUP
+        } else {
+            0
+        };
+    debug!(
+        "{cpus} CPUs, {} caches, {task_slots} task slots",
+        layout.llcs.len()
+    );
     Ok(())
 }

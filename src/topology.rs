@@ -181,7 +181,8 @@ impl Machine {
         }
         let threads = Threads::of(cpus, &numbering);
         if let Some(why) = &threads.warning {
-            out.warnings.push(format!("the cache of CPU {}: {why}", cpus[0].id));
+            out.warnings
+                .push(format!("the cache of CPU {}: {why}", cpus[0].id));
         }
         llc.threads = threads.per_core as u16;
         llc.stride = threads.stride as u16;
@@ -245,7 +246,10 @@ fn cluster_level(cpus: &[Cpu]) -> Vec<usize> {
     ids.sort_unstable();
     ids.dedup();
     let spans_cores = ids.iter().any(|id| {
-        let mut cores = cpus.iter().filter(|c| c.cluster == Some(*id)).map(|c| c.core);
+        let mut cores = cpus
+            .iter()
+            .filter(|c| c.cluster == Some(*id))
+            .map(|c| c.core);
         let first = cores.next();
         cores.any(|c| Some(c) != first)
     });
@@ -351,10 +355,10 @@ impl Threads {
             warning: None,
         };
         if out.per_core > MAX_THREADS {
-            return out.none(&format!(
-                "{} hardware threads per core, at most {MAX_THREADS} are handled: taken as cores",
-                out.per_core
-            ), numbering);
+            let n = out.per_core;
+            let why =
+                format!("{n} threads per core, at most {MAX_THREADS} are handled: taken as cores");
+            return out.none(&why, numbering);
         }
         for members in cores.values() {
             let local: Vec<usize> = members.iter().map(|&i| numbering.local[i]).collect();
@@ -397,9 +401,19 @@ mod tests {
         let total = sockets * cores;
         let cpus = (0..total * 2).map(|id| {
             let core = if split { id % total } else { id / 2 };
-            Cpu { id, core, cluster: None, llc: core / cores, node: core / cores }
+            Cpu {
+                id,
+                core,
+                cluster: None,
+                llc: core / cores,
+                node: core / cores,
+            }
         });
-        Machine { nr_cpu_ids: total * 2, cpus: cpus.collect(), distance: vec![] }
+        Machine {
+            nr_cpu_ids: total * 2,
+            cpus: cpus.collect(),
+            distance: vec![],
+        }
     }
 
     #[test]
@@ -451,8 +465,18 @@ mod tests {
     #[test]
     fn irregular_threads_are_taken_as_cores_with_a_warning() {
         let core = [0, 1, 2, 1, 2, 0];
-        let cpus = (0..6).map(|id| Cpu { id, core: core[id], cluster: None, llc: 0, node: 0 });
-        let m = Machine { nr_cpu_ids: 6, cpus: cpus.collect(), distance: vec![] };
+        let cpus = (0..6).map(|id| Cpu {
+            id,
+            core: core[id],
+            cluster: None,
+            llc: 0,
+            node: 0,
+        });
+        let m = Machine {
+            nr_cpu_ids: 6,
+            cpus: cpus.collect(),
+            distance: vec![],
+        };
         let l = m.layout();
         assert_eq!((l.llcs[0].threads, l.smt), (1, false));
         assert_eq!(l.warnings.len(), 1);

@@ -96,35 +96,65 @@ static __always_inline int snapshot(struct place_in *in, struct task_struct *p, 
 	return 1;
 }
 
-/* Decides, claims, and decides again as often as the claim is lost and the policy cares. */
-static __always_inline bool decide_and_claim(const struct place_policy *pol, struct place_scratch *sc,
-					     struct place_counters *cnt, const u32 nw)
+/*
+ * One decision from sc->in.  Global functions, so that the verifier proves each once, whatever loop
+ * they are called from, and only the one whose width the machine needs.
+ */
+static __always_inline int decide(struct place_scratch *sc, u32 slot, const u32 nw)
 {
-	struct place_where *w = &sc->in.waker_at, *p = &sc->in.prev_at;
-	struct place_llc *llc_p = llc_at(p->llc), *llc_w = llc_at(w->llc);
+	struct place_llc *llc_p = llc_at(sc->in.prev_at.llc), *llc_w = llc_at(sc->in.waker_at.llc);
+
+	if (!llc_p || !llc_w)
+		return 0;
+	place_wakeup(policy_at(slot), &sc->in, llc_p, llc_w, &sc->search, &sc->out, nw);
+	return 1;
+}
+
+__noinline int decide_1(struct place_scratch *sc __arg_nonnull, u32 slot)
+{
+	return decide(sc, slot, 1);
+}
+
+__noinline int decide_4(struct place_scratch *sc __arg_nonnull, u32 slot)
+{
+	return decide(sc, slot, 4);
+}
+
+__noinline int decide_16(struct place_scratch *sc __arg_nonnull, u32 slot)
+{
+	return decide(sc, slot, 16);
+}
+
+static __always_inline void forget_lost_claim(struct place_scratch *sc, const u32 nw)
+{
+	struct place_out *out = &sc->out;
+	struct place_where *at = where_at(out->cpu);
+	struct place_llc *llc = at ? llc_at(at->llc) : NULL;
+
+	if (llc)
+		place_claim_lost(&sc->in.view[out->view & 1], llc, out->local, at->core, &sc->search, nw);
+}
+
+/* Decides, claims, and decides again as often as the claim is lost and the policy cares. */
+static __always_inline bool decide_and_claim(struct place_scratch *sc, struct place_counters *cnt,
+					     u32 slot, const u32 nw)
+{
 	struct place_out *out = &sc->out;
 	u32 i;
 
-	if (!llc_p || !llc_w)
-		return false;
 	for (i = 0; i <= claim_retries && can_loop; i++) {
-		struct place_where *at;
+		int ok = nw == 1 ? decide_1(sc, slot) : nw == 4 ? decide_4(sc, slot) : decide_16(sc, slot);
 
-		place_wakeup(pol, &sc->in, llc_p, llc_w, &sc->search, out, nw);
-		if (!out->idle)
+		if (!ok || !out->idle)
 			return false;
 		if (scx_bpf_test_and_clear_cpu_idle(out->cpu)) {
 			count_in(cnt, PLACE_CNT_claim_won, 1);
 			return true;
 		}
 		count_in(cnt, PLACE_CNT_claim_lost, 1);
-		if (pol->axis[PLACE_AXIS_claim] == PLACE_claim_test_only)
+		if (policy_at(slot)->axis[PLACE_AXIS_claim] == PLACE_claim_test_only)
 			return false;
-		at = where_at(out->cpu);
-		if (!at)
-			return false;
-		place_claim_lost(&sc->in.view[out->view & 1], out->view ? llc_w : llc_p, out->local,
-				 at->core, &sc->search, nw);
+		forget_lost_claim(sc, nw);
 	}
 	count_in(cnt, PLACE_CNT_claim_gave_up, 1);
 	return false;
@@ -165,7 +195,7 @@ static __always_inline bool place_and_claim(struct task_struct *p, struct place_
 	sc->out.cpu = sc->in.prev;
 	if (!cnt || !snapshot(&sc->in, p, t, wake_flags, nw))
 		return false;
-	claimed = decide_and_claim(policy_at(slot), sc, cnt, nw);
+	claimed = decide_and_claim(sc, cnt, slot, nw);
 	apply_effects(sc, t, cnt);
 	count_decision(&sc->out, cnt);
 	return claimed;

@@ -9,7 +9,7 @@ use std::sync::atomic::{fence, Ordering};
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::OpenSkel;
-use libbpf_rs::{Link, OpenObject};
+use libbpf_rs::{Link, OpenMapMut, OpenObject};
 use log::debug;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use scx_utils::{
@@ -153,46 +153,42 @@ impl Engine for Program<'_> {
     }
 }
 
-/// Sizes the tables and fixes the constants, before loading.
+/// Sizes the tables and fixes the constants, before loading.  The program reaches an element by a
+/// mask, so every table has a power of two of them.
 fn configure(skel: &mut OpenBpfSkel, opts: &LoadOpts, layout: &Layout) -> Result<()> {
-    let cpus = layout.wheres.len();
-    let task_slots = (cpus * TASK_SLOTS_PER_CPU)
-        .next_power_of_two()
-        .clamp(MIN_TASK_SLOTS, MAX_TASK_SLOTS);
+    let cpus = layout.wheres.len().next_power_of_two();
+    let llcs = layout.llcs.len().next_power_of_two();
+    let counters = cpus * NR_SLOTS as usize;
+    let tasks = (cpus * TASK_SLOTS_PER_CPU).clamp(MIN_TASK_SLOTS, MAX_TASK_SLOTS);
 
     let ro = skel
         .maps
         .rodata_data
         .as_mut()
         .context("the BPF object has no constants")?;
-    ro.nr_cpu_ids = cpus as u32;
+    ro.nr_cpu_ids = layout.wheres.len() as u32;
     ro.nr_mask_words = layout.mask_words;
     ro.nr_llc_words = opts
         .force_llc_words
         .unwrap_or(layout.llc_words)
         .max(layout.llc_words);
     ro.nr_llcs = layout.llcs.len() as u32;
-    ro.nr_task_slots = task_slots as u32;
+    ro.cpu_mask = cpus as u32 - 1;
+    ro.llc_mask = llcs as u32 - 1;
+    ro.task_mask = tasks as u32 - 1;
+    ro.counter_mask = counters as u32 - 1;
     ro.has_smt = layout.smt as u32;
     ro.verify_slots = opts.verify_slots as u32;
 
     let maps = &mut skel.maps;
-    let size = |elements: usize, size: usize| (elements * size) as u32;
-    maps.data_place_cpu_table
-        .set_value_size(size(cpus, size_of::<intf::place_cpu>()))?;
-    maps.data_place_where_table
-        .set_value_size(size(cpus, size_of::<intf::place_where>()))?;
-    maps.data_place_llc_table
-        .set_value_size(size(layout.llcs.len(), size_of::<intf::place_llc>()))?;
-    maps.data_place_task_table
-        .set_value_size(size(task_slots, size_of::<intf::place_task>()))?;
-    maps.data_place_counter_table.set_value_size(size(
-        cpus * NR_SLOTS as usize,
-        size_of::<intf::place_counters>(),
-    ))?;
-    maps.data_place_scratch_table
-        .set_value_size(size(cpus, size_of::<intf::place_scratch>()))?;
+    size_table::<intf::place_cpu>(&mut maps.data_place_cpu_table, cpus)?;
+    size_table::<intf::place_where>(&mut maps.data_place_where_table, cpus)?;
+    size_table::<intf::place_llc>(&mut maps.data_place_llc_table, llcs)?;
+    size_table::<intf::place_task>(&mut maps.data_place_task_table, tasks)?;
+    size_table::<intf::place_counters>(&mut maps.data_place_counter_table, counters)?;
+    size_table::<intf::place_scratch>(&mut maps.data_place_scratch_table, cpus)?;
 
+    debug!("tables for {cpus} CPUs, {llcs} caches, {tasks} tasks");
     if opts.verifier_stats {
         for mut prog in skel.open_object_mut().progs_mut() {
             prog.set_log_level(BPF_LOG_STATS);
@@ -207,9 +203,10 @@ fn configure(skel: &mut OpenBpfSkel, opts: &LoadOpts, layout: &Layout) -> Result
         } else {
             0
         };
-    debug!(
-        "{cpus} CPUs, {} caches, {task_slots} task slots",
-        layout.llcs.len()
-    );
     Ok(())
+}
+
+fn size_table<T>(map: &mut OpenMapMut, len: usize) -> Result<()> {
+    let bytes = u32::try_from(len * size_of::<T>()).context("a table of more than 4 GiB")?;
+    map.set_value_size(bytes).context("sizing a table")
 }

@@ -38,7 +38,7 @@ static __always_inline u32 pullable(u32 cpu)
 	struct place_cpu *c = cpu_at(cpu);
 	s32 n;
 
-	if (!c || !c->pending || c->idle_since_ns)
+	if (!c->queued || c->idle_since_ns)
 		return 0;
 	n = scx_bpf_dsq_nr_queued(cpu);
 	return n > 0 ? n : 0;
@@ -50,8 +50,6 @@ static __noinline bool pull_from_llc(u32 llc_id)
 	struct place_llc *llc = llc_at(llc_id);
 	u32 longest = 0, from = 0, i, cpu;
 
-	if (!llc)
-		return false;
 	bpf_for(i, 0, nr_llc_words * 64) {
 		u32 n;
 
@@ -88,11 +86,7 @@ static __noinline u32 pull_task(u32 cpu)
 	struct place_llc *own;
 	u32 i;
 
-	if (!at)
-		return PLACE_NR_COUNTERS;
 	own = llc_at(at->llc);
-	if (!own)
-		return PLACE_NR_COUNTERS;
 	bpf_for(i, 0, nr_llcs) {
 		u32 id = own->nearest[i & (PLACE_MAX_CPUS - 1)];
 		struct place_llc *llc;
@@ -104,7 +98,7 @@ static __noinline u32 pull_task(u32 cpu)
 		llc = llc_at(id);
 		if (id == at->llc)
 			return PLACE_CNT_dispatch_pull_llc;
-		return llc && llc->node == at->node ? PLACE_CNT_dispatch_pull_node
+		return llc->node == at->node ? PLACE_CNT_dispatch_pull_node
 						    : PLACE_CNT_dispatch_pull_machine;
 	}
 	return PLACE_NR_COUNTERS;
@@ -128,14 +122,10 @@ static __noinline s32 nearest_idle(struct task_struct *p __arg_trusted, u32 llc_
 	s32 cpu = -1;
 	u32 i, j;
 
-	if (!own)
-		return -1;
 	idle = scx_bpf_get_idle_cpumask();
 	bpf_for(i, 0, nr_llcs) {
 		struct place_llc *llc = llc_at(own->nearest[i & (PLACE_MAX_CPUS - 1)]);
 
-		if (!llc)
-			break;
 		bpf_for(j, 0, llc->nr_segs) {
 			struct place_seg *seg = &llc->seg[j & (PLACE_MAX_SEGS - 1)];
 			u64 x = mask_word(idle, seg->word) & mask_word(p->cpus_ptr, seg->word);
@@ -163,8 +153,6 @@ static __always_inline void kick_nearest_idle(u32 cpu)
 	u32 looks = 0;
 	s32 idle = -1;
 
-	if (!at)
-		return;
 	bpf_for_each(scx_dsq, p, cpu, 0) {
 		if (p->nr_cpus_allowed > 1 && !p->migration_disabled)
 			idle = nearest_idle(p, at->llc);

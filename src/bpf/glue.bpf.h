@@ -2,7 +2,7 @@
 /*
  * glue.bpf.h - the tables, what user space fixes at load, and how to reach their elements.
  *
- * Arrays of one element are resized at load to what the machine has (RESIZABLE_ARRAY); the counts
+ * Arrays of one element are resized at load to what the machine has (RESIZABLE_ARRAY); the numbers
  * below are constants to the verifier, which removes what the machine does not need.
  */
 #ifndef PLACE_GLUE_BPF_H
@@ -22,7 +22,11 @@ const volatile u32 nr_cpu_ids = 1;	/* possible CPUs: highest number + 1 */
 const volatile u32 nr_mask_words = 1;	/* words of a machine-wide mask */
 const volatile u32 nr_llc_words = 1;	/* words of a cache's mask: 1, 4 or 16 */
 const volatile u32 nr_llcs = 1;
-const volatile u32 nr_task_slots = 1;	/* a power of two */
+/* Sizes of the tables less 1; each size is a power of two. */
+const volatile u32 cpu_mask = 0;
+const volatile u32 llc_mask = 0;
+const volatile u32 task_mask = 0;
+const volatile u32 counter_mask = PLACE_NR_SLOTS - 1;
 const volatile u32 has_smt = 0;
 const volatile u32 verify_slots = 0;	/* checksum the policy slot at every placement */
 const volatile u32 slice_ns = 20000000;	/* given to every task; cut at ticks by fair_queue.h */
@@ -42,24 +46,41 @@ struct place_scratch RESIZABLE_ARRAY(data, place_scratch_table);
 /* Caches that may have waiting tasks, by number: read by CPUs about to idle, rarely written. */
 u64 place_overload[PLACE_MAX_CPUS / 64] SEC(".data.overload");
 
+/*
+ * Element i of a table whose size is a power of two.  The mask is a constant to the verifier, so
+ * the index needs no test: one that is out of range, which never happens, lands on some element.
+ */
+#define TABLE_AT(table, i, mask) ({					\
+	u64 __off = ((u64)(i) & (mask)) * sizeof(table[0]);		\
+									\
+	barrier_var(__off);						\
+	(typeof(table[0]) *)((void *)table + __off);			\
+})
+
 static __always_inline struct place_cpu *cpu_at(u32 cpu)
 {
-	return ARRAY_ELEM_PTR(place_cpu_table, cpu, nr_cpu_ids);
+	return TABLE_AT(place_cpu_table, cpu, cpu_mask);
 }
 
 static __always_inline struct place_where *where_at(u32 cpu)
 {
-	return ARRAY_ELEM_PTR(place_where_table, cpu, nr_cpu_ids);
+	return TABLE_AT(place_where_table, cpu, cpu_mask);
 }
 
 static __always_inline struct place_llc *llc_at(u32 llc)
 {
-	return ARRAY_ELEM_PTR(place_llc_table, llc, nr_llcs);
+	return TABLE_AT(place_llc_table, llc, llc_mask);
 }
 
 static __always_inline struct place_scratch *scratch_at(u32 cpu)
 {
-	return ARRAY_ELEM_PTR(place_scratch_table, cpu, nr_cpu_ids);
+	return TABLE_AT(place_scratch_table, cpu, cpu_mask);
+}
+
+/* The CPU a task is on; what scx_bpf_task_cpu() returns, without the call. */
+static __always_inline s32 task_on_cpu(const struct task_struct *p)
+{
+	return p->thread_info.cpu;
 }
 
 static __always_inline u32 slot_now(void)
@@ -72,11 +93,15 @@ static __always_inline const struct place_policy *policy_at(u32 slot)
 	return &place_policies[slot & (PLACE_NR_SLOTS - 1)];
 }
 
-/* The executing CPU's counters under a policy slot.  NULL never happens; the verifier asks. */
+/* The counters of a CPU, which must be the executing one, under a policy slot. */
 static __always_inline struct place_counters *counters_of(u32 cpu, u32 slot)
 {
-	return ARRAY_ELEM_PTR(place_counter_table, cpu * PLACE_NR_SLOTS + slot,
-			      nr_cpu_ids * PLACE_NR_SLOTS);
+	return TABLE_AT(place_counter_table, cpu * PLACE_NR_SLOTS + slot, counter_mask);
+}
+
+static __always_inline struct place_counters *counters_here(void)
+{
+	return counters_of(bpf_get_smp_processor_id(), slot_now());
 }
 
 static __always_inline void count_in(struct place_counters *c, u32 counter, u64 n)
@@ -87,10 +112,7 @@ static __always_inline void count_in(struct place_counters *c, u32 counter, u64 
 /* Interrupts are off in every callback but the sleepable ones, which do not count. */
 static __always_inline void count(u32 counter)
 {
-	struct place_counters *c = counters_of(bpf_get_smp_processor_id(), slot_now());
-
-	if (c)
-		count_in(c, counter, 1);
+	count_in(counters_here(), counter, 1);
 }
 
 #endif /* PLACE_GLUE_BPF_H */

@@ -41,17 +41,16 @@ struct place_cpu {
 	u64 added_nr;		/* tasks that became runnable here, less those that stopped here */
 	u64 added_weight;	/* their weights */
 	u64 idle_since_ns;	/* 0: not idle */
-	u64 curr_v;		/* the running task's virtual time at curr_since_ns */
-	u64 curr_since_ns;
 	u32 curr_pid;		/* 0: no task of this scheduler runs */
-	u32 curr_weight;
-	u32 curr_inverse;
-	u8 pending;		/* something may wait in this CPU's queue */
-	u8 local_waits;		/* something may wait in the kernel's local queue */
-	u8 sched_idle_set;	/* this CPU's bit in place_llc.sched_idle */
-	u8 pad;
+	/*
+	 * Tasks that may wait in this CPU's queue: all that were inserted, less those its own dispatch
+	 * took.  Never too low; 0 once dispatch finds the queue empty, which pulls and dequeues by
+	 * others made it.
+	 */
+	u32 queued;
 	u32 added_idle;		/* how many of the tasks are SCHED_IDLE */
-	u32 policy_slot;	/* slot in force when this CPU last looked */
+	u16 local_waits;	/* something may wait in the kernel's local queue */
+	u16 sched_idle_set;	/* this CPU's bit in place_llc.sched_idle */
 	u64 avg_idle_ns;
 	struct pelt util;
 	/* Added to by other CPUs, atomically: tasks pulled from here or moved away.  Never reset. */
@@ -77,9 +76,9 @@ struct place_task {
 	s32 recent;		/* recent_used_cpu; -1: none */
 	u32 weight;
 	u32 inverse;		/* 2^32 / weight */
-	u32 pad;
 	u64 vruntime;		/* relative to the home CPU's min_v by convention of fair_queue.h */
-	u64 charged_ns;		/* consumed CPU time already charged */
+	u64 charged_ns;		/* consumed CPU time already charged to vruntime */
+	u64 since_ns;		/* run-queue clock of that charge, while it runs */
 	u64 picked_ns;		/* consumed CPU time when it was last picked */
 	u64 stopped_ns;		/* when it last stopped running */
 } __attribute__((aligned(64)));

@@ -64,21 +64,18 @@ static __always_inline int snapshot(struct place_in *in, struct task_struct *p, 
 	struct place_llc *llc_p, *llc_w;
 	struct place_masks m;
 
-	if (!w || !pw || !c || !pw->valid || !w->valid)
+	if (!pw->valid || !w->valid)
 		return 0;
 	llc_p = llc_at(pw->llc);
 	llc_w = llc_at(w->llc);
-	if (!llc_p || !llc_w)
-		return 0;
 
 	in->waker_at = *w;
 	in->prev_at = *pw;
 	in->recent = t ? t->recent : -1;
-	rw = in->recent >= 0 ? where_at(in->recent) : NULL;
-	if (rw)
+	if (in->recent >= 0) {
+		rw = where_at(in->recent);
 		in->recent_at = *rw;
-	else
-		in->recent = -1;
+	}
 	in->waker_nr_running = cpu_nr(c);
 
 	m.allowed = p->cpus_ptr;
@@ -104,8 +101,6 @@ static __always_inline int decide(struct place_scratch *sc, u32 slot, const u32 
 {
 	struct place_llc *llc_p = llc_at(sc->in.prev_at.llc), *llc_w = llc_at(sc->in.waker_at.llc);
 
-	if (!llc_p || !llc_w)
-		return 0;
 	place_wakeup(policy_at(slot), &sc->in, llc_p, llc_w, &sc->search, &sc->out, nw);
 	return 1;
 }
@@ -129,10 +124,9 @@ static __always_inline void forget_lost_claim(struct place_scratch *sc, const u3
 {
 	struct place_out *out = &sc->out;
 	struct place_where *at = where_at(out->cpu);
-	struct place_llc *llc = at ? llc_at(at->llc) : NULL;
 
-	if (llc)
-		place_claim_lost(&sc->in.view[out->view & 1], llc, out->local, at->core, &sc->search, nw);
+	place_claim_lost(&sc->in.view[out->view & 1], llc_at(at->llc), out->local, at->core,
+			 &sc->search, nw);
 }
 
 /* Decides, claims, and decides again as often as the claim is lost and the policy cares. */
@@ -170,8 +164,7 @@ static __always_inline void apply_effects(struct place_scratch *sc, struct place
 		t->recent = sc->in.prev;
 	if (out->effects & PLACE_EFFECT_CLEAR_IDLE_CORES) {
 		llc = llc_at(out->view ? sc->in.waker_at.llc : sc->in.prev_at.llc);
-		if (llc)
-			llc->has_idle_cores = 0;
+		llc->has_idle_cores = 0;
 		count_in(cnt, PLACE_CNT_event_cores_cleared, 1);
 	}
 }
@@ -193,7 +186,7 @@ static __always_inline bool place_and_claim(struct task_struct *p, struct place_
 	bool claimed;
 
 	sc->out.cpu = sc->in.prev;
-	if (!cnt || !snapshot(&sc->in, p, t, wake_flags, nw))
+	if (!snapshot(&sc->in, p, t, wake_flags, nw))
 		return false;
 	claimed = decide_and_claim(sc, cnt, slot, nw);
 	apply_effects(sc, t, cnt);
@@ -230,8 +223,6 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	bool claimed = false;
 	s32 to = prev_cpu;
 
-	if (!cnt || !sc)
-		return prev_cpu;
 	check_slot(pol, cnt);
 	sc->in.waker = cpu;
 	sc->in.prev = prev_cpu;
@@ -280,76 +271,84 @@ static __always_inline void settle_claim(struct place_task *t, s32 cpu)
 	}
 }
 
-/* Virtual time of the task that runs on c now, charged up to now. */
-static __always_inline u64 curr_vruntime(const struct place_cpu *c)
-{
-	s64 ran = scx_bpf_now() - c->curr_since_ns;
-
-	return c->curr_v + (ran > 0 ? fair_delta(ran, c->curr_weight, c->curr_inverse) : 0);
-}
-
+/* Does a wakee that has just been placed on c preempt the task that runs there? */
 static __always_inline bool wakeup_preempts(const struct place_policy *pol, struct place_task *t,
-					    const struct place_cpu *c)
+					    const struct place_cpu *c, struct place_counters *cnt)
 {
+	struct place_task *curr = task_slot(c->curr_pid);
+	u64 curr_v = curr->vruntime;
 	bool yes;
+	s64 ran;
 
-	if (!c->curr_pid || (t->flags & PLACE_TASK_IDLE_POLICY))
+	if (!c->curr_pid || curr->pid != c->curr_pid || (t->flags & PLACE_TASK_IDLE_POLICY))
 		return false;
-	yes = fair_preempts(pol, curr_vruntime(c), t->vruntime, t->weight, t->inverse);
-	count(yes ? PLACE_CNT_preempt_granted : PLACE_CNT_preempt_refused);
+	ran = scx_bpf_now() - curr->since_ns;
+	if (ran > 0)
+		curr_v += fair_delta(ran, curr->weight, curr->inverse);
+	yes = fair_preempts(pol, curr_v, t->vruntime, t->weight, t->inverse);
+	count_in(cnt, yes ? PLACE_CNT_preempt_granted : PLACE_CNT_preempt_refused, 1);
 	return yes;
 }
 
-static __always_inline void insert_local(struct task_struct *p, u64 enq_flags, u32 counter)
+/* Local queue, for what nothing waits before: see "Queues" above.  Returns the counter, or 0. */
+static __always_inline u32 local_reason(struct task_struct *p, struct place_task *t,
+					struct place_cpu *c, s32 cpu)
 {
-	count(counter);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
+	if (p->nr_cpus_allowed == 1 || p->migration_disabled)
+		return PLACE_CNT_enqueue_local_pinned;
+	if ((t->flags & PLACE_TASK_SYNC) && cpu_nr(c) == 2 && cpu == bpf_get_smp_processor_id())
+		return PLACE_CNT_enqueue_local_sync;
+	return 0;
 }
 
 void BPF_STRUCT_OPS(place_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	const struct place_policy *pol = policy_at(slot_now());
-	s32 cpu = scx_bpf_task_cpu(p);
+	u32 slot = slot_now(), reason = PLACE_CNT_enqueue_queued;
+	const struct place_policy *pol = policy_at(slot);
+	struct place_counters *cnt = counters_of(bpf_get_smp_processor_id(), slot);
+	s32 cpu = task_on_cpu(p);
 	struct place_task *t = task_of(p);
 	struct place_cpu *c = cpu_at(cpu);
-	bool woken, pinned;
 
-	if (unlikely(!t || !c || (p->flags & PF_EXITING))) {
+	if (unlikely(!t || (p->flags & PF_EXITING))) {
 		if (t)
 			settle_claim(t, cpu);
 		else
-			count(PLACE_CNT_event_record_missing);
-		return insert_local(p, enq_flags, PLACE_CNT_enqueue_exiting);
+			count_in(cnt, PLACE_CNT_event_record_missing, 1);
+		reason = PLACE_CNT_enqueue_exiting;
+		goto local;
 	}
 	settle_claim(t, cpu);
-	woken = enq_flags & SCX_ENQ_WAKEUP;
-	if (woken)
+	if (enq_flags & SCX_ENQ_WAKEUP)
 		t->flags |= PLACE_TASK_WOKEN;
 	task_arrive(t, c, cpu);
 	task_place(t, c, pol);
 
-	if (woken && wakeup_preempts(pol, t, c))
-		return insert_local(p, enq_flags | SCX_ENQ_PREEMPT, PLACE_CNT_enqueue_preempt);
-	pinned = p->nr_cpus_allowed == 1 || p->migration_disabled;
-	if (!c->pending && woken) {
-		if (pinned) {
-			c->local_waits = 1;
-			return insert_local(p, enq_flags, PLACE_CNT_enqueue_local_pinned);
+	if (enq_flags & SCX_ENQ_WAKEUP) {
+		if (wakeup_preempts(pol, t, c, cnt)) {
+			enq_flags |= SCX_ENQ_PREEMPT;
+			reason = PLACE_CNT_enqueue_preempt;
+			goto local;
 		}
-		if ((t->flags & PLACE_TASK_SYNC) && cpu_nr(c) == 2 && cpu == bpf_get_smp_processor_id()) {
-			c->local_waits = 1;
-			return insert_local(p, enq_flags, PLACE_CNT_enqueue_local_sync);
-		}
-	}
-	c->pending = 1;
-	if (c->curr_pid) {
-		struct place_where *at = where_at(cpu);
+		if (!c->queued) {
+			u32 why = local_reason(p, t, c, cpu);
 
-		if (at)
-			overload_set(at->llc);
+			if (why) {
+				c->local_waits = 1;
+				reason = why;
+				goto local;
+			}
+		}
 	}
-	count(PLACE_CNT_enqueue_queued);
+	c->queued++;
+	if (c->curr_pid)
+		overload_set(where_at(cpu)->llc);
+	count_in(cnt, reason, 1);
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, t->vruntime, enq_flags);
+	return;
+local:
+	count_in(cnt, reason, 1);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
 }
 
 /* ---- picking ---- */
@@ -363,7 +362,7 @@ static __noinline void note_idle_core(u32 cpu, u32 llc_id)
 	bool all = true;
 	u32 k;
 
-	if (!at || !llc || llc->has_idle_cores || llc->threads < 2)
+	if (llc->has_idle_cores || llc->threads < 2)
 		return;
 	idle = scx_bpf_get_idle_cpumask();
 	bpf_for(k, 0, llc->threads) {
@@ -392,7 +391,7 @@ static __always_inline void enter_idle(struct place_cpu *c, u32 cpu, u64 now)
 		pelt_update(&c->util, now, 0, 1);
 		c->idle_since_ns = now;
 	}
-	if (has_smt && at)
+	if (has_smt)
 		note_idle_core(cpu, at->llc);
 	count(PLACE_CNT_dispatch_idle);
 }
@@ -404,12 +403,12 @@ void BPF_STRUCT_OPS(place_dispatch, s32 cpu, struct task_struct *prev)
 	bool keep = prev && (prev->scx.flags & SCX_TASK_QUEUED);
 	u32 pulled;
 
-	if (!c)
-		return;
-	if (c->pending) {
-		if (scx_bpf_dsq_move_to_local(cpu, 0))
+	if (c->queued) {
+		if (scx_bpf_dsq_move_to_local(cpu, 0)) {
+			c->queued--;
 			return count(PLACE_CNT_dispatch_own);
-		c->pending = 0;
+		}
+		c->queued = 0;
 	}
 	if (keep)
 		return count(PLACE_CNT_dispatch_keep);
@@ -436,13 +435,11 @@ static __always_inline void leave_idle(struct place_cpu *c, u64 now)
 
 void BPF_STRUCT_OPS(place_running, struct task_struct *p)
 {
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = task_on_cpu(p);
 	struct place_task *t = task_of(p);
 	struct place_cpu *c = cpu_at(cpu);
 	u64 now = p->se.exec_start;
 
-	if (unlikely(!c))
-		return;
 	if (c->idle_since_ns)
 		leave_idle(c, now);
 	c->local_waits = 0;
@@ -457,20 +454,17 @@ void BPF_STRUCT_OPS(place_running, struct task_struct *p)
 		task_place(t, c, policy_at(slot_now()));
 	c->min_v = fair_max(c->min_v, t->vruntime);
 	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
+	t->since_ns = now;
 	c->curr_pid = p->pid;
-	c->curr_v = t->vruntime;
-	c->curr_since_ns = now;
-	c->curr_weight = t->weight;
-	c->curr_inverse = t->inverse;
 }
 
 void BPF_STRUCT_OPS(place_stopping, struct task_struct *p, bool runnable)
 {
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = task_on_cpu(p);
 	struct place_task *t = task_of(p);
 	struct place_cpu *c = cpu_at(cpu);
 
-	if (unlikely(!t || !c))
+	if (unlikely(!t))
 		return;
 	task_charge(t, c, p);
 	t->stopped_ns = p->se.exec_start;
@@ -488,7 +482,7 @@ static __noinline void update_nr_idle_scan(u32 llc_id, u64 now)
 	u64 sum = 0;
 	u32 i;
 
-	if (!llc || (s64)(now - llc->next_scan_update_ns) < 0)
+	if ((s64)(now - llc->next_scan_update_ns) < 0)
 		return;
 	llc->next_scan_update_ns = now + SCAN_UPDATE_NS;
 	bpf_for(i, 0, nr_llc_words * 64) {
@@ -497,8 +491,7 @@ static __noinline void update_nr_idle_scan(u32 llc_id, u64 now)
 		if (!((llc->span.w[(i >> 6) & (PLACE_MAX_WORDS - 1)] >> (i & 63)) & 1))
 			continue;
 		c = cpu_at(llc->cpu_of[i & (PLACE_MAX_WORDS * 64 - 1)]);
-		if (c)
-			sum += c->idle_since_ns ? pelt_util_idle(&c->util, now) : c->util.util_avg;
+		sum += c->idle_since_ns ? pelt_util_idle(&c->util, now) : c->util.util_avg;
 	}
 	i = sis_util_nr_idle_scan(sum, llc->nr_cpus, LLC_IMBALANCE_PCT);
 	if (llc->nr_idle_scan != i)
@@ -508,18 +501,16 @@ static __noinline void update_nr_idle_scan(u32 llc_id, u64 now)
 void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
 {
 	const struct place_policy *pol = policy_at(slot_now());
-	s32 cpu = scx_bpf_task_cpu(p);
+	s32 cpu = task_on_cpu(p);
 	struct place_task *t = task_of(p);
 	struct place_cpu *c = cpu_at(cpu);
 	struct place_where *at = where_at(cpu);
 	u64 now = p->se.exec_start;
 	u64 nr;
 
-	if (unlikely(!t || !c || !at))
+	if (unlikely(!t))
 		return;
 	task_charge(t, c, p);
-	c->curr_v = t->vruntime;
-	c->curr_since_ns = now;
 	pelt_update(&c->util, now, 0, 1);
 	update_nr_idle_scan(at->llc, now);
 
@@ -530,7 +521,7 @@ void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
 		count(PLACE_CNT_event_slice_end);
 		scx_bpf_task_set_slice(p, 0);
 	}
-	if (c->pending && pol->axis[PLACE_AXIS_balance] != PLACE_balance_off)
+	if (c->queued && pol->axis[PLACE_AXIS_balance] != PLACE_balance_off)
 		kick_nearest_idle(cpu);
 }
 
@@ -555,8 +546,6 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(place_init_task, struct task_struct *p, struct scx_
 	u32 pid = p->pid;
 	struct place_task *t = task_slot(pid);
 
-	if (!t)
-		return -EINVAL;
 	if (__sync_val_compare_and_swap(&t->pid, 0, pid) != 0) {
 		t = bpf_task_storage_get(&place_task_overflow, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (!t)

@@ -32,7 +32,7 @@ struct {
 
 static __always_inline struct place_task *task_slot(u32 pid)
 {
-	return ARRAY_ELEM_PTR(place_task_table, pid & (nr_task_slots - 1), nr_task_slots);
+	return TABLE_AT(place_task_table, pid, task_mask);
 }
 
 static __always_inline struct place_task *task_of(struct task_struct *p)
@@ -40,7 +40,7 @@ static __always_inline struct place_task *task_of(struct task_struct *p)
 	u32 pid = p->pid;
 	struct place_task *t = task_slot(pid);
 
-	if (likely(t && t->pid == pid))
+	if (likely(t->pid == pid))
 		return t;
 	return bpf_task_storage_get(&place_task_overflow, p, NULL, 0);
 }
@@ -73,11 +73,9 @@ static void cpu_update_sched_idle(struct place_cpu *c, u32 cpu)
 	struct place_llc *llc;
 	u64 bit;
 
-	if (set == c->sched_idle_set || !at)
+	if (set == c->sched_idle_set)
 		return;
 	llc = llc_at(at->llc);
-	if (!llc)
-		return;
 	c->sched_idle_set = set;
 	bit = 1ULL << (at->local & 63);
 	if (set)
@@ -111,8 +109,6 @@ static __always_inline void cpu_sub_remote(struct place_task *t)
 {
 	struct place_cpu *old = cpu_at(t->home);
 
-	if (!old)
-		return;
 	__sync_fetch_and_add(&old->inbox_nr, 1);
 	__sync_fetch_and_add(&old->inbox_weight, t->weight);
 	if (t->flags & PLACE_TASK_IDLE_POLICY)
@@ -124,7 +120,7 @@ static __always_inline u32 migration_distance(u32 from, u32 to)
 {
 	struct place_where *a = where_at(from), *b = where_at(to);
 
-	if (!a || !b || a->node != b->node)
+	if (a->node != b->node)
 		return PLACE_CNT_migration_machine;
 	if (a->llc != b->llc)
 		return PLACE_CNT_migration_node;
@@ -143,8 +139,7 @@ static __always_inline void task_arrive(struct place_task *t, struct place_cpu *
 
 			if (t->flags & PLACE_TASK_RUNNABLE)
 				cpu_sub_remote(t);
-			if (old)
-				t->vruntime += c->min_v - old->min_v;
+			t->vruntime += c->min_v - old->min_v;
 			if (!(t->flags & PLACE_TASK_NEW))
 				count(migration_distance(t->home, cpu));
 		}
@@ -174,7 +169,8 @@ static __always_inline void task_charge(struct place_task *t, struct place_cpu *
 
 	t->vruntime += fair_delta(sum - t->charged_ns, t->weight, t->inverse);
 	t->charged_ns = sum;
-	if (!c->pending)
+	t->since_ns = p->se.exec_start;
+	if (!c->queued)
 		c->min_v = fair_max(c->min_v, t->vruntime);
 }
 

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Everything at once for a while, and a random policy twice a second. Argument: seconds.
+
+. /guest/lib.sh
+
+# A random non-empty list of CPUs.
+random_cpus() {
+	local first=$((RANDOM % CPUS))
+	echo "$first-$((first + RANDOM % (CPUS - first)))"
+}
+
+# stress-ng's churn of policies and affinities, or in versions without it, the two apart.
+sched_stress() {
+	if stress-ng --help | grep -q -e '--cpu-sched '; then
+		load stress-ng --cpu-sched 4 --timeout 3600
+		note stress cpu-sched
+	else
+		load stress-ng --affinity 3 --affinity-rand --schedpolicy 3 --timeout 3600
+		note stress "affinity and schedpolicy"
+	fi
+}
+
+# Changes the affinity, the niceness and the cgroup of tasks of others.
+CGROUPS=/sys/fs/cgroup
+churn() {
+	local task=${TASKS[RANDOM % ${#TASKS[@]}]}
+	case $((RANDOM % 8)) in
+	0) renice $((RANDOM % 40 - 20)) "$task" ;;
+	1) chrt --idle -p 0 "$task" ;;
+	2) chrt --other -p 0 "$task" ;;
+	3) echo "$task" >"$CGROUPS/churn$((RANDOM % 2))/cgroup.procs" ;;
+	4) random_cpus >"$CGROUPS/churn$((RANDOM % 2))/cpuset.cpus" ;;
+	*) taskset -cp "$(random_cpus)" "$task" ;;
+	esac
+} >/dev/null 2>&1
+
+sysctl -q kernel.bpf_stats_enabled=1
+echo +cpuset >$CGROUPS/cgroup.subtree_control
+mkdir $CGROUPS/churn0 $CGROUPS/churn1
+start --verify-slots
+read_settings
+bench 0 2
+bench 7 1
+sched_stress
+load stress-ng --fork 2 --switch 2 --timeout 3600
+for ((cpu = 0; cpu < CPUS; cpu += 5)); do
+	hog $cpu
+	load taskset -c $cpu bash /guest/sleeper.sh 3600
+done
+sleep 3
+mapfile -t TASKS < <(pgrep 'hackbench|stress-ng')
+
+switches=0
+churned=0
+refused=0
+end=$((SECONDS + $1))
+while ((SECONDS < end)) && [[ -d /proc/$PLACE ]]; do
+	next=$((${EPOCHREALTIME/[.,]/} + 500000))
+	random_items
+	if scx_place policy set "${ITEMS[@]}" >$OUT/last.set 2>&1; then
+		((switches++))
+	else
+		((refused++))
+		cp $OUT/last.set $OUT/refused.set
+	fi
+	while ((${EPOCHREALTIME/[.,]/} < next)); do
+		churn
+		((churned++))
+	done
+done
+
+# And now as fast as it goes.
+fast() {
+	local end=$((SECONDS + $1))
+	while ((SECONDS < end)); do
+		random_items
+		scx_place policy set "${ITEMS[@]}"
+	done
+}
+note fast.first "$(scx_place status --json | sed -n 's/.*"generation": \([0-9]*\).*/\1/p')"
+fast 10 >/dev/null 2>&1 &
+FAST=$!
+fast 10 >/dev/null 2>&1
+wait $FAST
+note fast.last "$(scx_place status --json | sed -n 's/.*"generation": \([0-9]*\).*/\1/p')"
+
+note switches $switches
+note churned $churned
+note refused $refused
+note churn.state "$(state)"
+quiet
+sleep 2
+bracket churn
+stop int INT

@@ -22,6 +22,9 @@ pub const NEW: &str = "7.3";
 /// For the whole guest; emulation on a loaded machine is slow.
 const TIMEOUT_S: u32 = 900;
 
+/// CPUs of the largest guest.
+const CPUS: u64 = 16;
+
 /// Lines of the kernel's log that mean trouble.
 const TROUBLE: [&str; 11] = [
     "WARNING",
@@ -322,6 +325,25 @@ impl Facts {
         for name in ["event.slot_mismatch", "event.record_missing"] {
             self.equal(&format!("{what}: {name}"), counts.get(name), 0);
         }
+    }
+
+    /// The run count that the kernel keeps of select_cpu lies between the placements counted before
+    /// and after it was read (see `bracket` of lib.sh).  Each CPU may have counted a placement
+    /// whose run has not ended.
+    pub fn bracketed(&mut self, name: &str) {
+        let (before, after) = (
+            self.stats(&format!("{name}.before")).total(),
+            self.stats(&format!("{name}.after")).total(),
+        );
+        let program = self.json(&format!("{name}.program"));
+        let runs = program["run_cnt"].as_u64().unwrap_or(0);
+        let (low, high) = (before.placements(), after.placements());
+        let text = format!(
+            "{name}: select_cpu ran {runs} times, counted were {low} before and {high} after"
+        );
+        println!("{text}");
+        self.check(low <= runs + CPUS && runs <= high, text);
+        self.closes(name, &after, CPUS);
     }
 
     /// Panics with every check that failed.

@@ -7,7 +7,7 @@
 //!
 //! Branches are given by the names that `counters.h` gives them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use scx_place::topology::Machine;
 
@@ -26,6 +26,10 @@ pub struct Topology {
     pub cpus: Vec<Option<Cpu>>,
     /// Some core has several threads online.
     pub smt: bool,
+    /// By CPU number: all CPUs with the same core, cluster, cache, ascending.
+    cores: Vec<Vec<usize>>,
+    clusters: Vec<Vec<usize>>,
+    llcs: Vec<Vec<usize>>,
 }
 
 impl Topology {
@@ -34,35 +38,35 @@ impl Topology {
     pub fn of(machine: &Machine, flat: &BTreeSet<usize>, unclustered: &BTreeSet<usize>) -> Self {
         let mut cpus = vec![None; machine.nr_cpu_ids];
         for cpu in &machine.cpus {
-            // Core ids of the machine start far below this.
+            // Core ids of the machine stay far below this.
             let own_core = 1_000_000 + cpu.id;
+            let is_flat = flat.contains(&cpu.llc);
             cpus[cpu.id] = Some(Cpu {
-                core: if flat.contains(&cpu.llc) {
-                    own_core
-                } else {
-                    cpu.core
-                },
+                core: if is_flat { own_core } else { cpu.core },
                 cluster: cpu.cluster.filter(|_| !unclustered.contains(&cpu.llc)),
                 llc: cpu.llc,
             });
         }
-        let mut topology = Self { cpus, smt: false };
-        for c in topology.online() {
+        let mut topology = Self {
+            cores: alike(&cpus, |cpu| Some((cpu.llc, cpu.core))),
+            clusters: alike(&cpus, |cpu| cpu.cluster.map(|cluster| (cpu.llc, cluster))),
+            llcs: alike(&cpus, |cpu| Some((cpu.llc, 0))),
+            smt: false,
+            cpus,
+        };
+        for cpu in &machine.cpus {
+            let c = cpu.id;
             topology.smt |= topology.core(c).len() > 1;
-        }
-        topology.drop_clusters_that_are_no_level();
-        topology
-    }
-
-    /// The kernel removes a domain whose span equals its child's or its parent's.
-    fn drop_clusters_that_are_no_level(&mut self) {
-        let old = self.clone();
-        for c in old.online() {
-            let cluster = old.cluster_span(c);
-            if cluster == old.core(c) || cluster == old.llc(c) {
-                self.cpus[c].as_mut().unwrap().cluster = None;
+            // The kernel removes a domain whose span equals its child's or its parent's.
+            let one_core = machine
+                .cpus
+                .iter()
+                .all(|other| other.core == cpu.core || !topology.clusters[c].contains(&other.id));
+            if one_core || topology.clusters[c] == topology.llcs[c] {
+                topology.clusters[c].clear();
             }
         }
+        topology
     }
 
     fn cpu(&self, c: usize) -> &Cpu {
@@ -70,37 +74,19 @@ impl Topology {
     }
 
     pub fn online(&self) -> Vec<usize> {
-        self.select(|_| true)
-    }
-
-    fn select(&self, belongs: impl Fn(&Cpu) -> bool) -> Vec<usize> {
-        let mut found = Vec::new();
-        for (c, cpu) in self.cpus.iter().enumerate() {
-            if cpu.as_ref().is_some_and(&belongs) {
-                found.push(c);
-            }
-        }
-        found
+        (0..self.cpus.len())
+            .filter(|&c| self.cpus[c].is_some())
+            .collect()
     }
 
     /// Threads of the core of `c`, ascending.
-    pub fn core(&self, c: usize) -> Vec<usize> {
-        let me = self.cpu(c);
-        self.select(|other| other.core == me.core && other.llc == me.llc)
+    pub fn core(&self, c: usize) -> &[usize] {
+        &self.cores[c]
     }
 
     /// CPUs of the last-level cache of `c`, ascending.
-    pub fn llc(&self, c: usize) -> Vec<usize> {
-        let me = self.cpu(c);
-        self.select(|other| other.llc == me.llc)
-    }
-
-    /// CPUs of the cluster of `c`, ascending; empty without one.
-    fn cluster_span(&self, c: usize) -> Vec<usize> {
-        let me = self.cpu(c);
-        self.select(|other| {
-            me.cluster.is_some() && other.cluster == me.cluster && other.llc == me.llc
-        })
+    pub fn llc(&self, c: usize) -> &[usize] {
+        &self.llcs[c]
     }
 
     /// `cpus_share_cache`; an offline CPU shares with none.
@@ -113,7 +99,7 @@ impl Topology {
 
     /// `cpus_share_resources`: the cluster, or the cache where neither CPU has a cluster.
     fn share_cluster(&self, a: usize, b: usize) -> bool {
-        self.share_cache(a, b) && self.cpu(a).cluster == self.cpu(b).cluster
+        self.share_cache(a, b) && self.clusters[a] == self.clusters[b]
     }
 
     /// All CPU numbers, from `start` on and around.
@@ -121,6 +107,20 @@ impl Topology {
         let n = self.cpus.len();
         (0..n).map(|i| (start + i) % n).collect()
     }
+}
+
+/// By CPU number: the CPUs that have the same key, ascending.  Empty where there is no key.
+fn alike(cpus: &[Option<Cpu>], key: impl Fn(&Cpu) -> Option<(usize, usize)>) -> Vec<Vec<usize>> {
+    let keys: Vec<_> = cpus.iter().map(|cpu| cpu.as_ref().and_then(&key)).collect();
+    let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (c, key) in keys.iter().enumerate() {
+        if key.is_some() {
+            groups.entry(key).or_default().push(c);
+        }
+    }
+    keys.iter()
+        .map(|key| groups.get(key).cloned().unwrap_or_default())
+        .collect()
 }
 
 /// Everything a wakeup can see.  Sets hold CPU numbers.
@@ -167,7 +167,8 @@ pub struct Decision {
     pub visited: u32,
     pub clear_idle_cores: bool,
     pub set_recent: bool,
-    pub idle: bool,
+    /// Idle, and the wakee may run there.
+    pub claim: bool,
 }
 
 /// What a search found, and what it did on the way.
@@ -197,7 +198,7 @@ pub fn wakeup(t: &Topology, f: &Facts, affine: Affine, search: IdleSearch) -> De
         visited: s.visited,
         clear_idle_cores: s.clear_idle_cores,
         set_recent: s.set_recent,
-        idle: f.idle.contains(&cpu),
+        claim: f.idle.contains(&cpu) && f.allowed.contains(&cpu),
     }
 }
 
@@ -210,7 +211,7 @@ fn outcome(t: &Topology, f: &Facts, target: usize, cpu: usize, throttled: bool) 
         };
     }
     for c in t.llc(target) {
-        if f.idle.contains(&c) && f.allowed.contains(&c) {
+        if f.idle.contains(c) && f.allowed.contains(c) {
             return if throttled {
                 "busy_throttled"
             } else {
@@ -257,6 +258,11 @@ fn wa_idle(t: &Topology, f: &Facts) -> (usize, &'static str) {
     (f.prev, "undecided")
 }
 
+/// The kernel's mask of idle cores is believed, also where it lags behind that of idle CPUs.
+fn is_idle_core(f: &Facts, threads: &[usize]) -> bool {
+    threads.iter().all(|c| f.idle_core.contains(c))
+}
+
 /// v4.6: levels from the cache down to the core, groups of each level in a ring.
 fn mainline_46(t: &Topology, f: &Facts, target: usize, s: &mut Search) -> (usize, &'static str) {
     let idle = |c: usize| f.idle.contains(&c);
@@ -266,12 +272,14 @@ fn mainline_46(t: &Topology, f: &Facts, target: usize, s: &mut Search) -> (usize
     if f.prev != target && t.share_cache(f.prev, target) && idle(f.prev) {
         return (f.prev, "prev_idle");
     }
-    let cores = ring_of_groups(&t.llc(target), target, |c| t.core(c));
-    if let Some(cpu) = walk(f, &cores, s) {
-        return (cpu, "core");
+    let cores = ring_of_groups(t.llc(target), target, |c| t.core(c).to_vec());
+    if let Some(cpu) = walk(f, &cores, true, s) {
+        // Where no core has several threads the groups are single CPUs.
+        let smt = t.llc(target).iter().any(|&c| t.core(c).len() > 1);
+        return (cpu, if smt { "core" } else { "thread" });
     }
-    let threads = ring_of_groups(&t.core(target), target, |c| vec![c]);
-    if let Some(cpu) = walk(f, &threads, s) {
+    let threads = ring_of_groups(t.core(target), target, |c| vec![c]);
+    if let Some(cpu) = walk(f, &threads, false, s) {
         return (cpu, "smt_target");
     }
     (target, "nothing")
@@ -286,7 +294,8 @@ fn ring_of_groups(
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for &c in span {
         let g = group(c);
-        if !groups.contains(&g) {
+        // Once per group, at its first CPU.
+        if g[0] == c {
             groups.push(g);
         }
     }
@@ -300,7 +309,7 @@ fn ring_of_groups(
 }
 
 /// The lowest allowed CPU of the first group that is all idle.
-fn walk(f: &Facts, groups: &[Vec<usize>], s: &mut Search) -> Option<usize> {
+fn walk(f: &Facts, groups: &[Vec<usize>], cores: bool, s: &mut Search) -> Option<usize> {
     for group in groups {
         if !group.iter().any(|c| f.allowed.contains(c)) {
             continue;
@@ -313,7 +322,7 @@ fn walk(f: &Facts, groups: &[Vec<usize>], s: &mut Search) -> Option<usize> {
                 break;
             }
         }
-        if all_idle {
+        if all_idle && (!cores || is_idle_core(f, group)) {
             for &c in group {
                 if f.allowed.contains(&c) {
                     return Some(c);
@@ -363,7 +372,7 @@ fn sis_modern(t: &Topology, f: &Facts, target: usize, s: &mut Search) -> (usize,
     let llc = t.cpu(target).llc;
     let idle_core_expected = t.smt && f.has_idle_cores.contains(&llc);
     if t.smt && !idle_core_expected && t.share_cache(prev, target) {
-        for c in t.core(prev) {
+        for &c in t.core(prev) {
             if c != prev && f.allowed.contains(&c) && free(c) {
                 return (c, "smt_prev");
             }
@@ -398,15 +407,14 @@ fn select_idle_cpu(
     }
     let mut candidates: BTreeSet<usize> = t
         .llc(target)
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|c| f.allowed.contains(c))
         .collect();
-    if candidates.is_empty() {
-        return (None, "nothing");
-    }
+    // v7.3 returns here if there are none; v6.12 goes on and clears has_idle_cores.
 
     // The cluster's CPUs first, then those left.
-    let cluster = t.cluster_span(target);
+    let cluster = &t.clusters[target];
     let around = t.wrap(target + 1);
     let mut order: Vec<usize> = around
         .iter()
@@ -423,10 +431,10 @@ fn select_idle_cpu(
         if idle_core_expected {
             s.visited += 1;
             let core = t.core(c);
-            if core.iter().all(|thread| f.idle.contains(thread)) {
+            if is_idle_core(f, core) {
                 return (Some(c), "core");
             }
-            for thread in core {
+            for &thread in core {
                 if thread_seen.is_none() && free(thread) && candidates.contains(&thread) {
                     thread_seen = Some(thread);
                 }

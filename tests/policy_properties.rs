@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Properties of the policy files on random machines: each rule decides what a plain loop over
+//! CPUs decides.  `PLACE_PROPTEST_CASES` sets the number of cases per rule; 100000 is the full run.
+
+mod machines;
+mod naive;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use machines::{moment, recipe, words, IdleCores, Moment, Recipe, Scene, Words};
+use naive::{Affine, Facts, IdleSearch};
+use scx_place::bpf_intf as intf;
+use scx_place::policy::Policy;
+use scx_place::topology::{Cpu, Machine};
+
+fn cases() -> u32 {
+    std::env::var("PLACE_PROPTEST_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(3000)
+}
+
+fn config() -> ProptestConfig {
+    ProptestConfig {
+        cases: cases(),
+        max_shrink_iters: 200_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+const WA_414: Affine = Affine::Wa414 { wa_idle: true };
+
+fn affine_rule() -> impl Strategy<Value = Affine> {
+    prop_oneof![
+        1 => Just(Affine::Off),
+        1 => Just(Affine::Always),
+        2 => Just(WA_414),
+        1 => Just(Affine::Wa414 { wa_idle: false }),
+    ]
+}
+
+fn check(
+    recipe: &Recipe,
+    moment: &Moment,
+    affine: Affine,
+    search: IdleSearch,
+) -> Result<(), TestCaseError> {
+    let scene = Scene::of(recipe.machine());
+    let facts = scene.facts(moment);
+    let expected = naive::wakeup(&scene.topology, &facts, affine, search);
+    scene
+        .compare(&facts, affine, search, moment.garbage, &expected)
+        .map_err(|e| TestCaseError::fail(format!("{e}\n{facts:?}\n{:?}\n", scene.machine)))
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn affine_and_no_search(r in recipe(), m in moment(IdleCores::Exact), a in affine_rule()) {
+        check(&r, &m, a, IdleSearch::None)?;
+    }
+
+    #[test]
+    fn mainline_46(r in recipe(), m in moment(IdleCores::Exact), a in affine_rule()) {
+        check(&r, &m, a, IdleSearch::Mainline46)?;
+    }
+
+    #[test]
+    fn sis_modern(r in recipe(), m in moment(IdleCores::Exact), a in affine_rule()) {
+        check(&r, &m, a, IdleSearch::SisModern)?;
+    }
+
+    /// A mask of idle cores that misses some is believed as it is.
+    #[test]
+    fn sis_modern_misses_idle_cores(
+        r in recipe(), m in moment(IdleCores::MissingCores), a in affine_rule(),
+    ) {
+        check(&r, &m, a, IdleSearch::SisModern)?;
+    }
+
+    #[test]
+    fn mainline_46_misses_idle_cores(
+        r in recipe(), m in moment(IdleCores::MissingCores), a in affine_rule(),
+    ) {
+        check(&r, &m, a, IdleSearch::Mainline46)?;
+    }
+
+    /// The segments cut exactly the cache's part out of the machine's words.
+    #[test]
+    fn segments_cut_out_the_span(r in recipe(), set in words()) {
+        let scene = Scene::of(r.machine());
+        let warnings = &scene.layout.warnings;
+        prop_assert!(!r.is_regular() || warnings.is_empty(), "{warnings:?}");
+        for llc in 0..scene.layout.llcs.len() {
+            cut(&scene, llc, &set)?;
+        }
+    }
+
+    /// A lost claim takes the CPU from the idle ones and its core from the idle cores.
+    #[test]
+    fn claim_lost(r in recipe(), m in moment(IdleCores::Exact)) {
+        let scene = Scene::of(r.machine());
+        let facts = scene.facts(&m);
+        let mut after = facts.clone();
+        after.idle.remove(&facts.prev);
+        for c in scene.topology.core(facts.prev) {
+            after.idle_core.remove(c);
+        }
+        let at = scene.layout.wheres[facts.prev];
+        for nw in [1, 4, 16].into_iter().filter(|&nw| nw >= scene.layout.llc_words as usize) {
+            let mut view = scene.view(&facts, at.llc as usize, nw, m.garbage);
+            let expected = scene.view(&after, at.llc as usize, nw, m.garbage);
+            // SAFETY: live structures; the layout fits nw words.
+            unsafe {
+                let llc = &scene.layout.llcs[at.llc as usize];
+                let (local, core) = (at.local.into(), at.core.into());
+                intf::place_host_claim_lost(&mut view, llc, local, core, nw as u32);
+            }
+            prop_assert_eq!(view.idle.w, expected.idle.w);
+            prop_assert_eq!(view.idle_core.w, expected.idle_core.w);
+            prop_assert_eq!(view.sched_idle.w, expected.sched_idle.w);
+            prop_assert_eq!(view.allowed.w, expected.allowed.w);
+        }
+    }
+
+    #[test]
+    fn wake_wide(waker in 0..5000u32, wakee in 0..5000u32, size in 1..=64u32) {
+        let (hi, lo) = (waker.max(wakee), waker.min(wakee));
+        let wide = lo >= size && hi >= lo * size;
+        prop_assert_eq!(unsafe { intf::place_host_wake_wide(waker, wakee, size) } == 1, wide);
+    }
+
+    #[test]
+    fn wake_affine_weight(
+        loads in (0..200_000u64, 0..200_000u64, 0..3000u64, 0..3000u64),
+        capacities in (1..=1024u32, 1..=1024u32),
+        (pct, sync, bias) in (100..200u32, any::<bool>(), any::<bool>()),
+    ) {
+        let (waker_load, prev_load, curr_load, task_load) = loads;
+        let (waker_capacity, prev_capacity) = capacities;
+        let a = intf::wa_weight {
+            waker_load, prev_load, curr_load, task_load, waker_capacity, prev_capacity,
+            imbalance_pct: pct, sync: sync.into(), bias: bias.into(),
+        };
+        prop_assert_eq!(unsafe { intf::place_host_wake_affine_weight(&a) } == 1, wa_weight(&a));
+    }
+
+    #[test]
+    fn nr_idle_scan(util in 0..=1100u64, cpus in 1..=1024u32) {
+        let scan = |util| {
+            let sum = util * u64::from(cpus);
+            unsafe { intf::place_host_nr_idle_scan(sum, cpus, 117) }
+        };
+        let x = u128::from(util);
+        let t = (x * x * 117 * 117 / (10000 * 1024)).min(1024);
+        prop_assert_eq!(u128::from(scan(util)), u128::from(cpus) * (1024 - t) / 1024);
+        prop_assert!(scan(util + 1) <= scan(util));
+    }
+
+    #[test]
+    fn pelt_decay(v in any::<u64>(), v_bits in 0..64u32, n in 0..2100u64) {
+        let v = v >> v_bits;
+        let decayed = unsafe { intf::place_host_pelt_decay(v, n) };
+        let exact = v as f64 * 0.5f64.powf(n as f64 / 32.0);
+        if n > 2016 {
+            prop_assert_eq!(decayed, 0);
+        } else {
+            // Cut off twice; the factor is low by less than 2^-31 of itself.
+            let (low, high) = (exact * (1.0 - 1e-9) - 2.0, exact * (1.0 + 1e-12) + 1e-9);
+            prop_assert!((low..=high).contains(&(decayed as f64)), "{decayed} {exact}");
+        }
+    }
+
+    #[test]
+    fn pelt_update(steps in vec((pelt_gap(), 0..3000u64, any::<bool>()), 1..40)) {
+        pelt_against_history(&steps)?;
+    }
+
+    /// Running half of the time is a utilisation of one half.
+    #[test]
+    fn pelt_half_duty(half_us in 50..4000u64, weight in 1..90_000u64) {
+        // SAFETY: plain integers, for which zero is a value.
+        let mut p: intf::pelt = unsafe { std::mem::zeroed() };
+        let (mut now, mut sum, mut n) = (0, 0u64, 0u64);
+        while now < 2_000_000_000 {
+            for running in [1, 0] {
+                now += half_us * 1000;
+                unsafe { intf::place_host_pelt_update(&mut p, now, weight, running) };
+                if now > 1_000_000_000 {
+                    sum += u64::from(p.util_avg);
+                    n += 1;
+                }
+            }
+        }
+        let mean = sum as f64 / n as f64;
+        prop_assert!((mean - 512.0).abs() <= 0.05 * 512.0, "{mean}");
+        // Runnable all the time: the load is the weight.
+        let off = (f64::from(p.load_avg) - weight as f64).abs();
+        prop_assert!(off <= 1.0 + 0.01 * weight as f64, "{}", p.load_avg);
+    }
+
+    /// Reading an idle CPU's utilisation is about what an update would have made of it.
+    #[test]
+    fn pelt_util_idle(
+        steps in vec((pelt_gap(), 0..3000u64, any::<bool>()), 1..20),
+        gap in pelt_gap(),
+    ) {
+        let mut p = pelt_against_history(&steps)?;
+        let now = p.last_ns + gap;
+        let read = unsafe { intf::place_host_pelt_util_idle(&p, now) };
+        unsafe { intf::place_host_pelt_update(&mut p, now, 0, 0) };
+        // Both are renewed at period boundaries only: two periods apart at most.
+        prop_assert!(read.abs_diff(p.util_avg) <= 46, "{read} {}", p.util_avg);
+    }
+
+    /// delta * 1024 / w, low by no more than the inverse is cut off.
+    #[test]
+    fn fair_delta(
+        delta in 0..1u64 << 53, bits in 0..53u32, weight in weight(), more in 0..1_000_000u64,
+    ) {
+        let delta = delta >> bits;
+        let f = |delta| unsafe { intf::place_host_fair_delta(delta, weight) };
+        let exact = u128::from(delta) * 1024 / u128::from(weight);
+        let error = exact * u128::from(weight) / (1 << 32) + 2;
+        let actual = u128::from(f(delta));
+        prop_assert!(actual <= exact && actual + error >= exact, "{actual} {exact}");
+        prop_assert!(f(delta + more) >= f(delta));
+        if weight == 1024 {
+            prop_assert_eq!(actual, exact);
+        }
+    }
+
+    #[test]
+    fn fair_slice(
+        cpus in 1..=64u32, weight in weight(), nr in 1..500u32, others in 0..1_000_000u64,
+    ) {
+        let policy = Policy::default().to_native(1, cpus);
+        let d = policy.derived;
+        let sum = u64::from(weight) + others;
+        let slice = unsafe { intf::place_host_fair_slice(&policy, weight, nr, sum) };
+        let fits = nr <= d.nr_latency;
+        let period = if fits { d.latency_ns } else { u64::from(nr) * d.min_granularity_ns };
+        let exact = u128::from(period) * u128::from(weight) / u128::from(sum);
+        prop_assert_eq!(u128::from(slice), exact.max(d.min_granularity_ns.into()));
+    }
+
+    #[test]
+    fn fair_place_woken(
+        cpus in 1..=64u32, min_v in any::<u64>(), ahead in -(1i64 << 50)..1i64 << 50,
+    ) {
+        let policy = Policy::default().to_native(1, cpus);
+        let v = min_v.wrapping_add(ahead as u64);
+        let placed = unsafe { intf::place_host_place_woken(&policy, v, min_v) };
+        let floor = min_v.wrapping_sub(policy.derived.latency_ns / 2);
+        let past = |from: u64| placed.wrapping_sub(from) as i64;
+        prop_assert!(past(floor) >= 0 && past(v) >= 0);
+        prop_assert!(past(floor) == 0 || past(v) == 0);
+    }
+
+    #[test]
+    fn fair_place_new(
+        cpus in 1..=64u32, min_v in any::<u64>(), ahead in -(1i64 << 40)..1i64 << 40,
+        weight in weight(), nr in 0..100u32, others in 0..200_000u64,
+    ) {
+        let policy = Policy::default().to_native(1, cpus);
+        let parent_v = min_v.wrapping_add(ahead as u64);
+        let others = if nr == 0 { 0 } else { others };
+        let (placed, debit) = unsafe {
+            let sum = others + u64::from(weight);
+            let slice = intf::place_host_fair_slice(&policy, weight, nr + 1, sum);
+            (
+                intf::place_host_place_new(&policy, parent_v, min_v, weight, nr, others),
+                intf::place_host_fair_delta(slice, weight),
+            )
+        };
+        let past = |from: u64| placed.wrapping_sub(from) as i64;
+        let start = min_v.wrapping_add(debit);
+        prop_assert!(past(parent_v) >= 0 && past(start) >= 0);
+        prop_assert!(past(parent_v) == 0 || past(start) == 0);
+    }
+
+    #[test]
+    fn fair_preempts(
+        cpus in 1..=64u32, v in any::<u64>(), lead in -50_000_000i64..50_000_000, weight in weight(),
+    ) {
+        let policy = Policy::default().to_native(1, cpus);
+        let curr_v = v.wrapping_add(lead as u64);
+        let g = policy.derived.wakeup_granularity_ns;
+        let gran = unsafe { intf::place_host_fair_delta(g, weight) };
+        let preempts = unsafe { intf::place_host_preempts(&policy, curr_v, v, weight) } == 1;
+        prop_assert_eq!(preempts, lead > 0 && lead as u64 > gran);
+    }
+}
+
+/// Every weight there is.
+fn weight() -> impl Strategy<Value = u32> {
+    (0..41u32).prop_map(|i| unsafe { intf::place_host_weight(i % 40, u32::from(i == 40)) })
+}
+
+/// Nanoseconds between two events.
+fn pelt_gap() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0..3000u64,
+        0..3_000_000u64,
+        0..200_000_000u64,
+        0..5_000_000_000u64
+    ]
+}
+
+/// WA_WEIGHT in arithmetic that cannot overflow.
+fn wa_weight(a: &intf::wa_weight) -> bool {
+    let wide = |x: u64| i128::from(x);
+    let mut waker = wide(a.waker_load);
+    if a.sync != 0 {
+        if a.curr_load > a.waker_load {
+            return true;
+        }
+        waker -= wide(a.curr_load);
+    }
+    waker += wide(a.task_load);
+    let mut prev = wide(a.prev_load) - wide(a.task_load);
+    if a.bias != 0 {
+        waker *= 100;
+        prev *= i128::from(100 + (a.imbalance_pct - 100) / 2);
+    }
+    waker *= i128::from(a.prev_capacity);
+    prev *= i128::from(a.waker_capacity);
+    waker < prev + i128::from(a.sync != 0)
+}
+
+/// Applies the steps and compares with the sum over all that happened, each part decayed by the
+/// period boundaries since.
+fn pelt_against_history(steps: &[(u64, u64, bool)]) -> Result<intf::pelt, TestCaseError> {
+    // SAFETY: plain integers, for which zero is a value.
+    let mut p: intf::pelt = unsafe { std::mem::zeroed() };
+    let mut now = 0;
+    // (first unit, unit behind the last, weight, running)
+    let mut history = Vec::new();
+    let mut renewed_at = None;
+    for &(gap, weight, running) in steps {
+        // A CPU without runnable weight runs nothing.
+        let running = running && weight > 0;
+        let from = now / 1024;
+        now += gap;
+        history.push((from, now / 1024, weight, running));
+        let renewed =
+            unsafe { intf::place_host_pelt_update(&mut p, now, weight, running.into()) } == 1;
+        prop_assert_eq!(renewed, from / 1024 != now / 1024 / 1024);
+        prop_assert_eq!(p.last_ns, now / 1024 * 1024);
+        prop_assert_eq!(u64::from(p.contrib), now / 1024 % 1024);
+        if renewed {
+            renewed_at = Some(history.len());
+        }
+    }
+    let sums = |history: &[(u64, u64, u64, bool)]| {
+        let last = history.last().map_or(0, |h| h.1 / 1024);
+        let (mut load, mut util) = (0.0, 0.0);
+        for &(from, to, weight, running) in history {
+            let mut at = from.max(last.saturating_sub(2016) * 1024);
+            while at < to {
+                let end = (at / 1024 * 1024 + 1024).min(to);
+                let part = (end - at) as f64 * 0.5f64.powf((last - at / 1024) as f64 / 32.0);
+                load += part * weight as f64;
+                util += if running { part } else { 0.0 };
+                at = end;
+            }
+        }
+        (load, util)
+    };
+    // The kernel's 47742 stands for 47788, and each update cuts off a few units.
+    let near = |actual: f64, exact: f64, unit: f64| {
+        let slack = exact * 0.0015 + 47.0 * unit + 4.0 * unit * steps.len() as f64;
+        (actual - exact).abs() <= slack
+    };
+    let heaviest = steps.iter().map(|s| s.1).max().unwrap_or(0) as f64;
+    let (load, util) = sums(&history);
+    prop_assert!(
+        near(p.load_sum as f64, load, heaviest + 1.0),
+        "load {} {load}",
+        p.load_sum
+    );
+    prop_assert!(
+        near(f64::from(p.util_sum) / 1024.0, util, 1.0),
+        "util {} {util}",
+        p.util_sum
+    );
+    if let Some(n) = renewed_at {
+        let (load, util) = sums(&history[..n]);
+        let divider = 46718.0 + (history[n - 1].1 % 1024) as f64;
+        let (load, util) = (load / divider, util * 1024.0 / divider);
+        prop_assert!(
+            (f64::from(p.load_avg) - load).abs() <= 2.0 + load * 0.005 + heaviest * 0.005,
+            "{load}"
+        );
+        prop_assert!(
+            (f64::from(p.util_avg) - util).abs() <= 7.0,
+            "{} {util}",
+            p.util_avg
+        );
+    }
+    Ok(p)
+}
+
+/// What `view_fill` of the BPF program does with one mask.
+fn cut(scene: &Scene, llc: usize, set: &Words) -> Result<(), TestCaseError> {
+    let table = &scene.layout.llcs[llc];
+    let mut mask = [0u64; 16];
+    for seg in &table.seg[..table.nr_segs as usize] {
+        prop_assert!(u32::from(seg.word) < scene.layout.mask_words);
+        prop_assert!(u32::from(seg.local_word) < scene.layout.llc_words);
+        let bits = set.0[seg.word as usize] >> seg.shift & seg.mask;
+        let bits = bits << seg.local_shift;
+        prop_assert_eq!(mask[seg.local_word as usize] & bits, 0, "segments overlap");
+        mask[seg.local_word as usize] |= bits;
+    }
+    let mut whole = set.0;
+    whole
+        .iter_mut()
+        .zip(table.span.w)
+        .for_each(|(w, span)| *w &= span);
+    mask.iter_mut()
+        .zip(table.span.w)
+        .for_each(|(w, span)| *w &= span);
+
+    let mut expected = [0u64; 16];
+    let mut previous = None;
+    for cpu in &scene.machine.cpus {
+        let at = scene.layout.wheres[cpu.id];
+        if at.llc as usize != llc {
+            continue;
+        }
+        let local = at.local as usize;
+        prop_assert!(
+            previous < Some(local),
+            "local indices ascend with CPU numbers"
+        );
+        previous = Some(local);
+        prop_assert_eq!(table.cpu_of[local] as usize, cpu.id);
+        if set.0[cpu.id / 64] >> (cpu.id % 64) & 1 == 1 {
+            expected[local / 64] |= 1 << (local % 64);
+        }
+    }
+    prop_assert_eq!(mask, expected);
+    // Up to 64 CPUs in the machine the word is taken as it is.
+    if scene.layout.mask_words == 1 {
+        prop_assert_eq!(whole, expected);
+    }
+    Ok(())
+}
+
+/// What random machines brought to light.
+mod found {
+    use super::*;
+
+    fn cpu(id: usize, core: usize, cluster: Option<usize>) -> Cpu {
+        Cpu {
+            id,
+            core,
+            cluster,
+            llc: 0,
+            node: 0,
+        }
+    }
+
+    fn scene(cpus: Vec<Cpu>) -> Scene {
+        let nr_cpu_ids = cpus.last().map_or(0, |c| c.id + 1);
+        Scene::of(Machine {
+            nr_cpu_ids,
+            cpus,
+            distance: vec![],
+        })
+    }
+
+    /// A busy CPU of one cache, which wakes a task that slept there.
+    fn facts(cpu: usize) -> Facts {
+        Facts {
+            idle: [].into(),
+            idle_core: [].into(),
+            sched_idle: [].into(),
+            allowed: [].into(),
+            has_idle_cores: [].into(),
+            nr_idle_scan: vec![0],
+            waker: cpu,
+            prev: cpu,
+            recent: None,
+            sync: false,
+            waker_is_kthread: false,
+            affine_domain: false,
+            waker_nr_running: 2,
+        }
+    }
+
+    fn same(scene: &Scene, facts: &Facts) -> &'static str {
+        let expected = naive::wakeup(&scene.topology, facts, WA_414, IdleSearch::SisModern);
+        let result = scene.compare(facts, WA_414, IdleSearch::SisModern, 0, &expected);
+        result.unwrap_or_else(|e| panic!("{e}"));
+        expected.search
+    }
+
+    /// The record of an offline CPU is all zeros, which must not be read as the first CPU's.
+    #[test]
+    fn a_recently_used_cpu_that_is_offline_is_no_cpu() {
+        let scene = scene(vec![cpu(0, 0, None), cpu(2, 1, None)]);
+        let facts = Facts {
+            idle: [0].into(),
+            idle_core: [0].into(),
+            allowed: [0].into(),
+            recent: Some(1),
+            ..facts(2)
+        };
+        assert_eq!(same(&scene, &facts), "no_budget");
+    }
+
+    /// A CPU alone in its cluster has none: the kernel removes such a domain.  Its scan starts at
+    /// its neighbour, not behind a cluster that holds only itself.
+    #[test]
+    fn a_cluster_of_one_core_is_no_cluster() {
+        let scene = scene(vec![
+            cpu(0, 0, Some(1)),
+            cpu(1, 1, Some(1)),
+            cpu(2, 2, Some(2)),
+            cpu(3, 3, Some(2)),
+            cpu(4, 4, Some(3)),
+        ]);
+        let facts = Facts {
+            sched_idle: [3].into(),
+            allowed: [3, 4].into(),
+            nr_idle_scan: vec![1],
+            ..facts(4)
+        };
+        assert_eq!(same(&scene, &facts), "thread");
+    }
+
+    /// Large cores with an L2 each beside clusters of small ones: the large ones share what the
+    /// cache shares.
+    #[test]
+    fn previous_cpu_among_cores_without_clusters() {
+        let scene = scene(vec![
+            cpu(0, 0, Some(1)),
+            cpu(1, 0, Some(1)),
+            cpu(2, 1, Some(2)),
+            cpu(3, 1, Some(2)),
+            cpu(4, 2, Some(3)),
+            cpu(5, 3, Some(3)),
+        ]);
+        let facts = Facts {
+            idle: [0].into(),
+            allowed: [0, 2].into(),
+            prev: 0,
+            waker: 2,
+            sync: true,
+            affine_domain: true,
+            waker_nr_running: 1,
+            ..facts(2)
+        };
+        assert_eq!(same(&scene, &facts), "prev_idle");
+    }
+
+    /// The budget ended the scan although a kept CPU, which runs SCHED_IDLE tasks, was taken.
+    #[test]
+    fn a_kept_cpu_after_a_spent_budget_counts_as_throttled() {
+        let scene = scene((0..6).map(|id| cpu(id, id, Some(id / 2))).collect());
+        let facts = Facts {
+            idle: [5].into(),
+            idle_core: [5].into(),
+            sched_idle: [0].into(),
+            allowed: (0..6).collect(),
+            prev: 0,
+            waker: 2,
+            sync: true,
+            affine_domain: true,
+            waker_nr_running: 1,
+            ..facts(2)
+        };
+        assert_eq!(same(&scene, &facts), "prev_kept");
+    }
+
+    /// v6.12 clears has_idle_cores after a core search even if the mask allowed no CPU.
+    #[test]
+    fn no_candidates_and_idle_cores_expected() {
+        let scene = scene(vec![cpu(0, 0, None), cpu(1, 0, None)]);
+        let facts = Facts {
+            has_idle_cores: [0].into(),
+            nr_idle_scan: vec![1],
+            ..facts(0)
+        };
+        assert_eq!(same(&scene, &facts), "nothing");
+    }
+
+    /// As the kernel: what has no runnable weight cannot be running.
+    #[test]
+    fn pelt_without_weight_is_not_running() {
+        // SAFETY: plain integers, for which zero is a value.
+        let mut p: intf::pelt = unsafe { std::mem::zeroed() };
+        unsafe { intf::place_host_pelt_update(&mut p, 1 << 20, 0, 1) };
+        assert_eq!(p.util_sum, 0);
+    }
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The numbers that the specification of the policies gives, each test named after its section.
+
+use scx_place::bpf_intf as intf;
+use scx_place::policy::Policy;
+
+const MS: u64 = 1_000_000;
+const NICE_0: u32 = 1024;
+
+fn defaults(nr_cpus: u32) -> intf::place_policy {
+    Policy::default().to_native(1, nr_cpus)
+}
+
+// The functions below touch nothing but their arguments, which are live.
+
+fn scale(pct: u32) -> u32 {
+    unsafe { intf::place_host_affine_scale(pct) }
+}
+
+fn wake_wide(waker: u32, wakee: u32, size: u32) -> u32 {
+    unsafe { intf::place_host_wake_wide(waker, wakee, size) }
+}
+
+fn slice(policy: &intf::place_policy, weight: u32, nr: u32, sum: u64) -> u64 {
+    unsafe { intf::place_host_fair_slice(policy, weight, nr, sum) }
+}
+
+fn preempts(policy: &intf::place_policy, curr_v: u64, v: u64, weight: u32) -> bool {
+    unsafe { intf::place_host_preempts(policy, curr_v, v, weight) == 1 }
+}
+
+fn decay(v: u64, periods: u64) -> u64 {
+    unsafe { intf::place_host_pelt_decay(v, periods) }
+}
+
+fn segments(periods: u64, d1: u32, d3: u32) -> u32 {
+    unsafe { intf::place_host_pelt_segments(periods, d1, d3) }
+}
+
+#[test]
+fn section_0_1_weights() {
+    let expected = [
+        88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100,
+        4904, 3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172,
+        137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+    ];
+    for (index, weight) in expected.into_iter().enumerate() {
+        let actual = unsafe { intf::place_host_weight(index as u32, 0) };
+        assert_eq!(actual, weight, "nice {}", index as i32 - 20);
+    }
+    assert_eq!(unsafe { intf::place_host_weight(20, 1) }, 3, "SCHED_IDLE");
+}
+
+#[test]
+fn section_0_1_inverses_are_those_of_the_weights() {
+    for index in 0..40 {
+        let (weight, inverse) = unsafe {
+            let weight = intf::place_host_weight(index, 0);
+            (weight, intf::place_host_inverse(weight))
+        };
+        let exact = (1u64 << 32) as f64 / f64::from(weight);
+        assert!(
+            (f64::from(inverse) - exact).abs() <= 1.0,
+            "{weight}: {inverse}, {exact}"
+        );
+    }
+}
+
+#[test]
+fn section_h1_1_scale() {
+    assert_eq!([110, 117, 125].map(scale), [105, 108, 112]);
+}
+
+#[test]
+fn section_h1_5_slice_on_eight_cpus() {
+    let policy = defaults(8);
+    let derived = policy.derived;
+    assert_eq!(
+        (
+            derived.latency_ns,
+            derived.min_granularity_ns,
+            derived.wakeup_granularity_ns
+        ),
+        (24 * MS, 3 * MS, 4 * MS)
+    );
+    assert_eq!(derived.nr_latency, 8);
+    // D.1: the period is L up to 8 tasks, M per task beyond.
+    assert_eq!(slice(&policy, NICE_0, 3, 3 * 1024), 8 * MS);
+    assert_eq!(slice(&policy, NICE_0, 8, 8 * 1024), 3 * MS);
+    assert_eq!(slice(&policy, NICE_0, 9, 9 * 1024), 3 * MS);
+    assert_eq!(slice(&policy, 2048, 9, 10 * 1024), 27 * MS / 5);
+    // Never below M.
+    assert_eq!(slice(&policy, 15, 2, 1024 + 15), 3 * MS);
+}
+
+#[test]
+fn section_d_1_constants_grow_with_the_cpus_up_to_eight() {
+    let latency = [1, 2, 4, 8, 64].map(|cpus| defaults(cpus).derived.latency_ns / MS);
+    assert_eq!(latency, [6, 12, 18, 24, 24]);
+}
+
+#[test]
+fn section_d_3_new_task() {
+    // One nice-0 task present: half the period later, the new one's weight counted.
+    let policy = defaults(8);
+    let place = |parent_v, min_v, weight| unsafe {
+        intf::place_host_place_new(&policy, parent_v, min_v, weight, 1, 1024)
+    };
+    assert_eq!(place(0, 100 * MS, NICE_0), 112 * MS);
+    // Never before its parent.
+    assert_eq!(place(120 * MS, 100 * MS, NICE_0), 120 * MS);
+}
+
+#[test]
+fn section_h1_7_sleeper_credit() {
+    let policy = defaults(8);
+    let place = |v, min_v| unsafe { intf::place_host_place_woken(&policy, v, min_v) };
+    assert_eq!(place(0, 100 * MS), 88 * MS);
+    assert_eq!(place(90 * MS, 100 * MS), 90 * MS);
+    assert_eq!(place(120 * MS, 100 * MS), 120 * MS);
+    // Virtual time wraps around.
+    assert_eq!(
+        place(u64::MAX - 50 * MS, 2 * MS),
+        2u64.wrapping_mul(MS).wrapping_sub(12 * MS)
+    );
+}
+
+#[test]
+fn section_d_4_wakeup_granularity_of_the_wakee() {
+    let policy = defaults(8);
+    // gran = G * 1024 / w, G = 4 ms; the lead must be larger.
+    for (weight, gran) in [(NICE_0, 4 * MS), (512, 8 * MS), (2048, 2 * MS)] {
+        let slack = if weight == NICE_0 { 0 } else { 8 };
+        assert!(
+            !preempts(&policy, 1000 * MS + gran - slack, 1000 * MS, weight),
+            "{weight}"
+        );
+        assert!(
+            preempts(&policy, 1000 * MS + gran + 1, 1000 * MS, weight),
+            "{weight}"
+        );
+    }
+    assert!(!preempts(&policy, 1000 * MS, 1000 * MS, NICE_0));
+    assert!(!preempts(&policy, 1000 * MS, 2000 * MS, NICE_0));
+    // Across the wrap.
+    assert!(preempts(&policy, 5 * MS, 0u64.wrapping_sub(5 * MS), NICE_0));
+}
+
+#[test]
+fn section_h1_10_wake_wide() {
+    assert_eq!(wake_wide(16, 255, 16), 0);
+    assert_eq!(wake_wide(16, 256, 16), 1);
+    assert_eq!(wake_wide(256, 16, 16), 1);
+    assert_eq!(wake_wide(15, 10000, 16), 0);
+}
+
+#[test]
+fn section_h1_11_wa_weight() {
+    let pulls = |prev_load: u64, sync| {
+        let a = intf::wa_weight {
+            waker_load: 0,
+            prev_load: prev_load + 1024,
+            curr_load: 0,
+            task_load: 1024,
+            waker_capacity: 1024,
+            prev_capacity: 1024,
+            imbalance_pct: 117,
+            sync,
+            bias: 1,
+        };
+        unsafe { intf::place_host_wake_affine_weight(&a) == 1 }
+    };
+    // 1024 * 100 = 102400; 949 * 108 = 102492; 948 * 108 = 102384.
+    assert!(pulls(949, 0));
+    assert!(!pulls(948, 0));
+    assert!(!pulls(948, 1));
+}
+
+#[test]
+fn section_b_9_wa_weight_sync() {
+    let base = intf::wa_weight {
+        waker_load: 1024,
+        prev_load: 1024,
+        curr_load: 1024,
+        task_load: 512,
+        waker_capacity: 1024,
+        prev_capacity: 1024,
+        imbalance_pct: 117,
+        sync: 1,
+        bias: 0,
+    };
+    let pulls = |a: intf::wa_weight| unsafe { intf::place_host_wake_affine_weight(&a) == 1 };
+    // 512 on both sides: the tie goes to the waker only if it is about to sleep.
+    assert!(pulls(base));
+    assert!(!pulls(intf::wa_weight {
+        sync: 0,
+        curr_load: 0,
+        waker_load: 0,
+        ..base
+    }));
+    // The waker's load exceeds its CPU's.
+    assert!(pulls(intf::wa_weight {
+        curr_load: 1025,
+        prev_load: 0,
+        ..base
+    }));
+    // What would be left on the previous CPU is negative.
+    assert!(!pulls(intf::wa_weight {
+        prev_load: 0,
+        ..base
+    }));
+    // A smaller CPU counts as more loaded.
+    assert!(!pulls(intf::wa_weight {
+        waker_capacity: 512,
+        ..base
+    }));
+    assert!(pulls(intf::wa_weight {
+        prev_capacity: 512,
+        ..base
+    }));
+}
+
+#[test]
+fn section_h1_13_pelt_vectors() {
+    assert_eq!(segments(1, 512, 100), 601);
+    assert_eq!(segments(2, 512, 100), 1591);
+    assert_eq!(segments(5, 512, 100), 4436);
+    assert_eq!(segments(32, 512, 100), 23203);
+    assert_eq!(decay(1024, 1), 1002);
+    assert_eq!(decay(1024, 32), 511);
+}
+
+#[test]
+fn section_c_1_decay_table() {
+    let inverse = |n| decay(1 << 32, n);
+    assert_eq!(inverse(0), 1 << 32);
+    for n in 1..32u32 {
+        let exact = f64::from(u32::MAX) * 0.5f64.powf(f64::from(n) / 32.0);
+        assert_eq!(inverse(u64::from(n)), exact as u64, "{n}");
+    }
+    assert_eq!(
+        [1, 16, 31].map(inverse),
+        [0xfa83_b2da, 0xb504_f333, 0x82cd_8698]
+    );
+    assert_eq!(decay(u64::MAX, 2016), (u64::MAX >> 63) * 0xffff_ffff >> 32);
+    assert_eq!(decay(u64::MAX, 2017), 0);
+}
+
+#[test]
+fn section_c_1_the_sum_ends_at_47742() {
+    let mut sum = 1024;
+    for _ in 0..1000 {
+        sum = decay(sum, 1) + 1024;
+    }
+    assert_eq!(sum, 47742);
+    assert_eq!(segments(2000, 1024, 1023), 47742 - 1024 + 1023);
+}
+
+#[test]
+fn section_c_1_update_by_hand() {
+    // SAFETY: plain integers, for which zero is a value.
+    let mut p: intf::pelt = unsafe { std::mem::zeroed() };
+    let mut update = |now_units: u64, rest_ns, weight, running| {
+        let renewed = unsafe {
+            intf::place_host_pelt_update(&mut p, now_units * 1024 + rest_ns, weight, running)
+        };
+        (renewed, p.load_sum, p.util_sum, p.contrib, p.last_ns)
+    };
+    // Half a period, no boundary; 1000 ns are kept for later.
+    assert_eq!(
+        update(512, 1000, 1024, 1),
+        (0, 512 * 1024, 512 << 10, 512, 512 * 1024)
+    );
+    // To unit 612 of the next period: the first vector with what was there, decayed.
+    let sum = decay(512 * 1024, 1) + 601 * 1024;
+    assert_eq!(
+        update(1124, 0, 1024, 1),
+        (1, sum, sum as u32, 100, 1124 * 1024)
+    );
+    assert_eq!(u64::from(p.load_avg), sum / (46718 + 100));
+    assert_eq!(u64::from(p.util_avg), sum / (46718 + 100));
+    // Less than a unit, nothing; a clock that went back: only its time is taken.
+    let mut again = |now| unsafe { intf::place_host_pelt_update(&mut p, now, 1024, 1) };
+    assert_eq!(again(1124 * 1024 + 1023), 0);
+    assert_eq!(again(500), 0);
+    assert_eq!((p.load_sum, p.contrib, p.last_ns), (sum, 100, 500));
+}
+
+#[test]
+fn section_h1_14_nr_idle_scan() {
+    let scan = |percent: u64, cpus: u32| unsafe {
+        intf::place_host_nr_idle_scan(percent * 1024 * u64::from(cpus) / 100, cpus, 117)
+    };
+    let utilisation = [0, 10, 25, 50, 70, 80, 85];
+    assert_eq!(utilisation.map(|u| scan(u, 16)), [16, 15, 14, 10, 5, 2, 0]);
+    assert_eq!(utilisation.map(|u| scan(u, 48)), [48, 47, 43, 31, 15, 6, 0]);
+    assert_eq!(scan(100, 16), 0);
+    assert_eq!(scan(300, 16), 0);
+}

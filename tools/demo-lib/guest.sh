@@ -139,7 +139,7 @@ run_phases() {
 		enabled || give_up 'The kernel ended scx_place.'
 		if ((n == 0)); then
 			count_ext
-			check "sched_ext schedules its $HACKBENCH_TASKS tasks (ext.enabled in /proc/PID/sched)" [ $EXT -eq $HACKBENCH_TASKS ]
+			check "sched_ext schedules its $HACKBENCH_TASKS tasks (/proc/PID/sched: ext.enabled)" [ $EXT -eq $HACKBENCH_TASKS ]
 		fi
 	done
 	# The last phase ends here, too.

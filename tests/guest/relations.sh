@@ -4,9 +4,10 @@
 
 . /guest/lib.sh
 
-# Light: half of the CPUs have a pair of tasks; the others stay idle unless a rule uses them.
-light() { for ((cpu = 0; cpu < CPUS; cpu += 2)); do bench $cpu 1; done; }
-heavy() { for ((cpu = 0; cpu < CPUS; cpu++)); do bench $cpu 2; done; }
+# Light: three CPUs have a pair of tasks; the others stay idle unless a rule uses them.
+light() { for cpu in 0 2 $((CPUS / 2)); do bench $cpu 1; done; }
+# Heavy: the first cache, of eight CPUs in each machine, is full.
+heavy() { for ((cpu = 0; cpu < 8; cpu++)); do bench $cpu 1; done; }
 
 # A phase: a policy, some seconds of the load that runs, what was counted.
 phase() {
@@ -37,16 +38,15 @@ stats none_always
 phase none_wa 2 affine=wa_414 wa_idle=1 balance=newidle
 phase sis_light 3 idle_search=sis_modern
 quiet
-switch settle_heavy affine=off
+switch settle_heavy idle_search=none affine=off balance=off
 heavy
 sleep 3
-phase sis_heavy 3 affine=wa_414
+phase sis_heavy 3 idle_search=sis_modern affine=wa_414
 quiet
 
-# Every core half busy, and the one with the sleeper busy altogether: CPU 2 is the nearest idle one.
-for ((cpu = 1; cpu < CPUS; cpu += 2)); do hog $cpu; done
-hog 0
+# Every core of the first cache half busy, and the one with the sleeper busy altogether: CPU 2 is the nearest idle one.
 switch settle_half idle_search=none affine=off balance=off
+for cpu in 0 1 3 5 7; do hog $cpu; done
 on_cpu 1 bash /guest/sleeper.sh 1000
 SLEEPER=${LOADS[-1]}
 sleep 3

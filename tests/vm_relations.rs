@@ -70,6 +70,7 @@ fn check_none_off(facts: &mut Facts) {
     let moves = trace::migrations(&text);
     let (workers, others): (Vec<_>, Vec<_>) = moves
         .iter()
+        .copied()
         .partition(|line| line.contains("comm=kworker/"));
     facts.check(
         others.is_empty() && counts.stage("migration") <= workers.len() as u64,

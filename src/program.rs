@@ -25,7 +25,7 @@ use crate::topology::Layout;
 
 /// Task slots per possible CPU, and the bounds of their number; a power of two comes out.
 const TASK_SLOTS_PER_CPU: usize = 256;
-const MIN_TASK_SLOTS: usize = 1 << 14;
+const MIN_TASK_SLOTS: usize = 1 << 15;
 const MAX_TASK_SLOTS: usize = 1 << 20;
 
 /// What is fixed when the program is loaded.
@@ -175,7 +175,7 @@ fn configure(skel: &mut OpenBpfSkel, opts: &LoadOpts, layout: &Layout) -> Result
     ro.nr_llcs = layout.llcs.len() as u32;
     ro.cpu_mask = cpus as u32 - 1;
     ro.llc_mask = llcs as u32 - 1;
-    ro.task_mask = tasks as u32 - 1;
+    ro.task_shift = 64 - tasks.ilog2();
     ro.counter_mask = counters as u32 - 1;
     ro.has_smt = layout.smt as u32;
     ro.verify_slots = opts.verify_slots as u32;

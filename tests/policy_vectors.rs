@@ -115,7 +115,7 @@ fn section_d_3_new_task() {
 #[test]
 fn section_h1_7_sleeper_credit() {
     let policy = defaults(8);
-    let place = |v, min_v| unsafe { intf::place_host_place_woken(&policy, v, min_v) };
+    let place = |v, min_v| unsafe { intf::place_host_place_woken(&policy, v, min_v, 0) };
     assert_eq!(place(0, 100 * MS), 88 * MS);
     assert_eq!(place(90 * MS, 100 * MS), 90 * MS);
     assert_eq!(place(120 * MS, 100 * MS), 120 * MS);
@@ -259,30 +259,31 @@ fn section_c_1_the_sum_ends_at_47742() {
 
 #[test]
 fn section_c_1_update_by_hand() {
+    // Time 0 stands for never.
+    const START: u64 = 1 << 20;
     // SAFETY: plain integers, for which zero is a value.
     let mut p: intf::pelt = unsafe { std::mem::zeroed() };
-    let mut update = |now_units: u64, rest_ns, weight, running| {
-        let renewed = unsafe {
-            intf::place_host_pelt_update(&mut p, now_units * 1024 + rest_ns, weight, running)
-        };
-        (renewed, p.load_sum, p.util_sum, p.contrib, p.last_ns)
+    p.last_ns = START;
+    let mut update = |units: u64, rest_ns, weight, running| {
+        let now = START + units * 1024 + rest_ns;
+        let renewed = unsafe { intf::place_host_pelt_update(&mut p, now, weight, running) };
+        let last_units = (p.last_ns - START) as f64 / 1024.0;
+        (renewed, p.load_sum, p.util_sum, p.contrib, last_units)
     };
     // Half a period, no boundary; 1000 ns are kept for later.
     assert_eq!(
         update(512, 1000, 1024, 1),
-        (0, 512 * 1024, 512 << 10, 512, 512 * 1024)
+        (0, 512 * 1024, 512 << 10, 512, 512.0)
     );
-    // To unit 612 of the next period: the first vector with what was there, decayed.
+    // To unit 100 of the next period: the first vector with what was there, decayed.
     let sum = decay(512 * 1024, 1) + 601 * 1024;
-    assert_eq!(
-        update(1124, 0, 1024, 1),
-        (1, sum, sum as u32, 100, 1124 * 1024)
-    );
+    assert_eq!(update(1124, 0, 1024, 1), (1, sum, sum as u32, 100, 1124.0));
     assert_eq!(u64::from(p.load_avg), sum / (46718 + 100));
     assert_eq!(u64::from(p.util_avg), sum / (46718 + 100));
     // Less than a unit, nothing; a clock that went back: only its time is taken.
+    let last_ns = p.last_ns;
     let mut again = |now| unsafe { intf::place_host_pelt_update(&mut p, now, 1024, 1) };
-    assert_eq!(again(1124 * 1024 + 1023), 0);
+    assert_eq!(again(last_ns + 1023), 0);
     assert_eq!(again(500), 0);
     assert_eq!((p.load_sum, p.contrib, p.last_ns), (sum, 100, 500));
 }

@@ -29,54 +29,71 @@ static __always_inline void overload_set(u32 llc)
 		__sync_fetch_and_or(w, bit);
 }
 
+/* A CPU whose idle task runs although something is queued is being woken for it. */
+static __always_inline bool runs_idle_task(u32 cpu)
+{
+	struct task_struct *curr = __COMPAT_scx_bpf_cpu_curr(cpu);
+
+	return !curr || curr->flags & PF_IDLE;
+}
+
 /*
- * A queue worth pulling from: something waits behind a running task.  A CPU that is idle with a
- * queued task is being woken for it.
+ * How much waits on a CPU behind a running task, of this class or another.  Without a task of ours
+ * that runs there the question is whether anything does.
  */
 static __always_inline u32 pullable(u32 cpu)
 {
 	struct place_cpu *c = cpu_at(cpu);
 	s32 n;
 
-	if (!c->queued || c->idle_since_ns)
+	if (!c->queued || (!c->curr && runs_idle_task(cpu)))
 		return 0;
 	n = scx_bpf_dsq_nr_queued(cpu);
 	return n > 0 ? n : 0;
 }
 
-/* Pulls one task from a queue of the cache: the longest queue first, then any. */
-static __noinline bool pull_from_llc(u32 llc_id)
+/* The CPU of the longest queue of a cache other than `not`; -1: nothing waits. */
+static __noinline s32 longest_queue(u32 llc_id, s32 not)
 {
 	struct place_llc *llc = llc_at(llc_id);
-	u32 longest = 0, from = 0, i, cpu;
+	u32 longest = 0, w, n;
+	s32 from = -1;
 
-	bpf_for(i, 0, nr_llc_words * 64) {
-		u32 n;
+	bpf_for(w, 0, nr_llc_words) {
+		u64 left = llc->span.w[w & (PLACE_MAX_WORDS - 1)];
 
-		if (!((llc->span.w[(i >> 6) & (PLACE_MAX_WORDS - 1)] >> (i & 63)) & 1))
-			continue;
-		cpu = llc->cpu_of[i & (PLACE_MAX_WORDS * 64 - 1)];
-		n = pullable(cpu);
-		if (n > longest) {
-			longest = n;
-			from = cpu;
+		while (left && can_loop) {
+			u32 cpu = llc->cpu_of[(w * 64 + place_ctz(left)) & (PLACE_MAX_WORDS * 64 - 1)];
+
+			left &= left - 1;
+			n = pullable(cpu);
+			if (n > longest && (s32)cpu != not) {
+				longest = n;
+				from = cpu;
+			}
 		}
 	}
-	if (!longest) {
-		__sync_fetch_and_and(overload_word(llc_id), ~(1ULL << (llc_id & 63)));
+	return from;
+}
+
+/*
+ * Pulls one task from a queue of the cache: the longest first, then, if none of its tasks may run
+ * here or somebody was faster, the next.  The mark goes before the look, so that one set meanwhile
+ * stays.
+ */
+static __noinline bool pull_from_llc(u32 llc_id)
+{
+	s32 from;
+
+	__sync_fetch_and_and(overload_word(llc_id), ~(1ULL << (llc_id & 63)));
+	from = longest_queue(llc_id, -1);
+	if (from < 0)
 		return false;
-	}
+	overload_set(llc_id);
 	if (scx_bpf_dsq_move_to_local(from, 0))
 		return true;
-	/* No task of the longest queue may run here, or somebody was faster: take any. */
-	bpf_for(i, 0, nr_llc_words * 64) {
-		if (!((llc->span.w[(i >> 6) & (PLACE_MAX_WORDS - 1)] >> (i & 63)) & 1))
-			continue;
-		cpu = llc->cpu_of[i & (PLACE_MAX_WORDS * 64 - 1)];
-		if (cpu != from && pullable(cpu) && scx_bpf_dsq_move_to_local(cpu, 0))
-			return true;
-	}
-	return false;
+	from = longest_queue(llc_id, from);
+	return from >= 0 && scx_bpf_dsq_move_to_local(from, 0);
 }
 
 /* Returns the counter of what was pulled, or PLACE_NR_COUNTERS if nothing was. */
@@ -164,6 +181,32 @@ static __always_inline void kick_nearest_idle(u32 cpu)
 	overload_set(at->llc);
 	scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 	count(PLACE_CNT_event_kick_waiting);
+}
+
+/*
+ * p is about to be queued on a busy CPU: tell CPUs that will idle, if one of them may take it.
+ * Behind a task of another class no tick of ours will come, so the nearest idle CPU is kicked now.
+ */
+static __always_inline void note_waiting(struct task_struct *p, struct place_cpu *c, u32 cpu,
+					 const struct place_policy *pol)
+{
+	struct place_where *at = where_at(cpu);
+	s32 idle;
+
+	if (p->nr_cpus_allowed == 1 || p->migration_disabled)
+		return;
+	if (c->curr) {
+		overload_set(at->llc);
+		return;
+	}
+	if (pol->axis[PLACE_AXIS_balance] == PLACE_balance_off || runs_idle_task(cpu))
+		return;
+	overload_set(at->llc);
+	idle = nearest_idle(p, at->llc);
+	if (idle >= 0) {
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+		count(PLACE_CNT_event_kick_waiting);
+	}
 }
 
 #endif /* PLACE_BALANCE_BPF_H */

@@ -41,7 +41,7 @@ struct place_cpu {
 	u64 added_nr;		/* tasks that became runnable here, less those that stopped here */
 	u64 added_weight;	/* their weights */
 	u64 idle_since_ns;	/* 0: not idle */
-	u32 curr_pid;		/* 0: no task of this scheduler runs */
+	u64 curr;		/* key of the running task; 0: none of this scheduler's */
 	/*
 	 * Tasks that may wait in this CPU's queue: all that were inserted, less those its own dispatch
 	 * took.  Never too low; 0 once dispatch finds the queue empty, which pulls and dequeues by
@@ -49,8 +49,7 @@ struct place_cpu {
 	 */
 	u32 queued;
 	u32 added_idle;		/* how many of the tasks are SCHED_IDLE */
-	u16 local_waits;	/* something may wait in the kernel's local queue */
-	u16 sched_idle_set;	/* this CPU's bit in place_llc.sched_idle */
+	u32 sched_idle_set;	/* this CPU's bit in place_llc.sched_idle */
 	u64 avg_idle_ns;
 	struct pelt util;
 	/* Added to by other CPUs, atomically: tasks pulled from here or moved away.  Never reset. */
@@ -65,11 +64,13 @@ enum place_task_flags {
 	PLACE_TASK_NEW = 4,		/* must be placed before it runs: has never run */
 	PLACE_TASK_SYNC = 8,		/* this wakeup came with the sync flag */
 	PLACE_TASK_IDLE_POLICY = 16,	/* SCHED_IDLE */
+	PLACE_TASK_BATCH = 32,		/* SCHED_BATCH */
+	PLACE_TASK_QUEUED = 64,		/* inserted into its home CPU's queue, not picked yet */
 };
 
-/* One task, in the slot its pid selects; see task.bpf.h. */
+/* One task; where it is kept: task.bpf.h. */
 struct place_task {
-	u32 pid;		/* 0: free slot */
+	u64 key;		/* whose record this is; 0: free */
 	u32 flags;		/* enum place_task_flags */
 	s32 home;		/* CPU whose sums and virtual time it belongs to; -1: none yet */
 	s32 claimed;		/* CPU claimed for this wakeup and not yet reached; -1: none */

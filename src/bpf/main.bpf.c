@@ -186,8 +186,10 @@ static __always_inline bool place_and_claim(struct task_struct *p, struct place_
 	bool claimed;
 
 	sc->out.cpu = sc->in.prev;
-	if (!snapshot(&sc->in, p, t, wake_flags, nw))
+	if (!snapshot(&sc->in, p, t, wake_flags, nw)) {
+		count_in(cnt, PLACE_CNT_search_unknown, 1);
 		return false;
+	}
 	claimed = decide_and_claim(sc, cnt, slot, nw);
 	apply_effects(sc, t, cnt);
 	count_decision(&sc->out, cnt);
@@ -273,24 +275,31 @@ static __always_inline void settle_claim(struct place_task *t, s32 cpu)
 
 /* Does a wakee that has just been placed on c preempt the task that runs there? */
 static __always_inline bool wakeup_preempts(const struct place_policy *pol, struct place_task *t,
-					    const struct place_cpu *c, struct place_counters *cnt)
+					    const struct place_cpu *c, struct place_counters *cnt, u32 cpu)
 {
-	struct place_task *curr = task_slot(c->curr_pid);
-	u64 curr_v = curr->vruntime;
+	struct place_task *curr = task_slot(c->curr, 0);
+	u64 curr_v;
 	bool yes;
 	s64 ran;
 
-	if (!c->curr_pid || curr->pid != c->curr_pid || (t->flags & PLACE_TASK_IDLE_POLICY))
+	if (!c->curr || (t->flags & (PLACE_TASK_IDLE_POLICY | PLACE_TASK_BATCH)))
 		return false;
-	ran = scx_bpf_now() - curr->since_ns;
+	if (curr->key != c->curr) {
+		curr = task_slot(c->curr, 1);
+		if (curr->key != c->curr)
+			return false;	/* its record is elsewhere */
+	}
+	curr_v = curr->vruntime;
+	ran = scx_clock_task(cpu) - curr->since_ns;
 	if (ran > 0)
 		curr_v += fair_delta(ran, curr->weight, curr->inverse);
-	yes = fair_preempts(pol, curr_v, t->vruntime, t->weight, t->inverse);
+	yes = (curr->flags & PLACE_TASK_IDLE_POLICY) ||
+	      fair_preempts(pol, curr_v, t->vruntime, t->weight, t->inverse);
 	count_in(cnt, yes ? PLACE_CNT_preempt_granted : PLACE_CNT_preempt_refused, 1);
 	return yes;
 }
 
-/* Local queue, for what nothing waits before: see "Queues" above.  Returns the counter, or 0. */
+/* Where a wakee goes that nothing is queued before; see "Queues" above. */
 static __always_inline u32 local_reason(struct task_struct *p, struct place_task *t,
 					struct place_cpu *c, s32 cpu)
 {
@@ -298,7 +307,7 @@ static __always_inline u32 local_reason(struct task_struct *p, struct place_task
 		return PLACE_CNT_enqueue_local_pinned;
 	if ((t->flags & PLACE_TASK_SYNC) && cpu_nr(c) == 2 && cpu == bpf_get_smp_processor_id())
 		return PLACE_CNT_enqueue_local_sync;
-	return 0;
+	return PLACE_CNT_enqueue_queued;
 }
 
 void BPF_STRUCT_OPS(place_enqueue, struct task_struct *p, u64 enq_flags)
@@ -310,13 +319,11 @@ void BPF_STRUCT_OPS(place_enqueue, struct task_struct *p, u64 enq_flags)
 	struct place_task *t = task_of(p);
 	struct place_cpu *c = cpu_at(cpu);
 
-	if (unlikely(!t || (p->flags & PF_EXITING))) {
-		if (t)
-			settle_claim(t, cpu);
-		else
-			count_in(cnt, PLACE_CNT_event_record_missing, 1);
-		reason = PLACE_CNT_enqueue_exiting;
-		goto local;
+	if (unlikely(!t)) {
+		c->queued++;
+		count_in(cnt, PLACE_CNT_enqueue_no_record, 1);
+		scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, c->min_v, enq_flags);
+		return;
 	}
 	settle_claim(t, cpu);
 	if (enq_flags & SCX_ENQ_WAKEUP)
@@ -325,30 +332,24 @@ void BPF_STRUCT_OPS(place_enqueue, struct task_struct *p, u64 enq_flags)
 	task_place(t, c, pol);
 
 	if (enq_flags & SCX_ENQ_WAKEUP) {
-		if (wakeup_preempts(pol, t, c, cnt)) {
+		if (wakeup_preempts(pol, t, c, cnt, cpu)) {
 			enq_flags |= SCX_ENQ_PREEMPT;
 			reason = PLACE_CNT_enqueue_preempt;
-			goto local;
+		} else if (!c->queued) {
+			reason = local_reason(p, t, c, cpu);
 		}
-		if (!c->queued) {
-			u32 why = local_reason(p, t, c, cpu);
-
-			if (why) {
-				c->local_waits = 1;
-				reason = why;
-				goto local;
-			}
-		}
+		t->flags &= ~PLACE_TASK_SYNC;
 	}
+	count_in(cnt, reason, 1);
+	if (reason != PLACE_CNT_enqueue_queued) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
+		return;
+	}
+	note_waiting(p, c, cpu, pol);
 	c->queued++;
-	if (c->curr_pid)
-		overload_set(where_at(cpu)->llc);
-	count_in(cnt, reason, 1);
-	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, t->vruntime, enq_flags);
-	return;
-local:
-	count_in(cnt, reason, 1);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
+	t->flags |= PLACE_TASK_QUEUED;
+	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns,
+				 fair_queue_key(t->vruntime, c->min_v, cpu_weight(c)), enq_flags);
 }
 
 /* ---- picking ---- */
@@ -396,28 +397,75 @@ static __always_inline void enter_idle(struct place_cpu *c, u32 cpu, u64 now)
 	count(PLACE_CNT_dispatch_idle);
 }
 
+/* Virtual time of the first task of a queue, as it was queued; false: the queue is empty. */
+static __always_inline bool leftmost(u32 cpu, u64 *v)
+{
+	struct task_struct *head = __COMPAT_scx_bpf_dsq_peek(cpu);
+	u64 head_v;
+
+	if (!head)
+		return false;
+	head_v = head->scx.dsq_vtime;
+	barrier_var(head_v);	/* or this load and a caller's of its own table become one */
+	*v = head_v;
+	return true;
+}
+
+/*
+ * prev's turn is over.  It goes on if it would be picked again: nothing is queued, or nothing with a
+ * smaller virtual time.
+ */
+static __always_inline bool picks_prev(struct task_struct *prev, struct place_cpu *c, u32 cpu)
+{
+	struct place_task *t = task_of(prev);
+	u64 head_v;
+
+	if (!t)
+		return false;
+	task_charge(t, c, prev);
+	if (!leftmost(cpu, &head_v) ||
+	    (s64)(head_v - fair_queue_key(t->vruntime, c->min_v, cpu_weight(c))) <= 0)
+		return false;
+	t->picked_ns = t->charged_ns;
+	scx_bpf_task_set_slice(prev, slice_ns);
+	return true;
+}
+
+static __always_inline bool dispatch_own(struct place_cpu *c, u32 cpu)
+{
+	if (!c->queued)
+		return false;
+	if (scx_bpf_dsq_move_to_local(cpu, 0)) {
+		c->queued--;
+		count(PLACE_CNT_dispatch_own);
+		return true;
+	}
+	c->queued = 0;
+	return false;
+}
+
 void BPF_STRUCT_OPS(place_dispatch, s32 cpu, struct task_struct *prev)
 {
-	const struct place_policy *pol = policy_at(slot_now());
 	struct place_cpu *c = cpu_at(cpu);
 	bool keep = prev && (prev->scx.flags & SCX_TASK_QUEUED);
 	u32 pulled;
 
-	if (c->queued) {
-		if (scx_bpf_dsq_move_to_local(cpu, 0)) {
-			c->queued--;
-			return count(PLACE_CNT_dispatch_own);
-		}
-		c->queued = 0;
-	}
+	if (keep && c->queued && picks_prev(prev, c, cpu))
+		return count(PLACE_CNT_dispatch_keep);
+	if (dispatch_own(c, cpu))
+		return;
 	if (keep)
 		return count(PLACE_CNT_dispatch_keep);
-	if (pol->axis[PLACE_AXIS_balance] != PLACE_balance_off && anything_overloaded()) {
+	if (anything_overloaded() &&
+	    policy_at(slot_now())->axis[PLACE_AXIS_balance] != PLACE_balance_off) {
 		pulled = pull_task(cpu);
 		if (pulled != PLACE_NR_COUNTERS)
 			return count(pulled);
+		/* The pull may have let go of the run-queue lock, and a wakeup come in. */
+		if (dispatch_own(c, cpu))
+			return;
 	}
-	enter_idle(c, cpu, prev ? prev->se.exec_start : scx_bpf_now());
+	enter_idle(c, cpu, prev ? prev->se.exec_start : scx_clock_task(cpu));
 }
 
 /* ---- running ---- */
@@ -428,6 +476,8 @@ static __always_inline void leave_idle(struct place_cpu *c, u64 now)
 
 	if (d > 0) {
 		c->avg_idle_ns += (s64)(d - c->avg_idle_ns) >> 3;
+		if (c->avg_idle_ns > MAX_AVG_IDLE_NS)
+			c->avg_idle_ns = MAX_AVG_IDLE_NS;
 		pelt_update(&c->util, now, 0, 0);
 	}
 	c->idle_since_ns = 0;
@@ -439,23 +489,26 @@ void BPF_STRUCT_OPS(place_running, struct task_struct *p)
 	struct place_task *t = task_of(p);
 	struct place_cpu *c = cpu_at(cpu);
 	u64 now = p->se.exec_start;
+	bool in_order;
 
 	if (c->idle_since_ns)
 		leave_idle(c, now);
-	c->local_waits = 0;
 	if (unlikely(!t)) {
-		c->curr_pid = 0;
+		c->curr = 0;
 		return;
 	}
 	settle_claim(t, cpu);
+	in_order = !c->queued || (t->home == cpu && (t->flags & PLACE_TASK_QUEUED));
+	t->flags &= ~PLACE_TASK_QUEUED;
 	if (t->home != cpu || !(t->flags & PLACE_TASK_RUNNABLE))
 		task_arrive(t, c, cpu);
 	if (t->flags & (PLACE_TASK_WOKEN | PLACE_TASK_NEW))
 		task_place(t, c, policy_at(slot_now()));
-	c->min_v = fair_max(c->min_v, t->vruntime);
+	if (in_order)
+		c->min_v = fair_max(c->min_v, t->vruntime);
 	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
 	t->since_ns = now;
-	c->curr_pid = p->pid;
+	c->curr = t->key;
 }
 
 void BPF_STRUCT_OPS(place_stopping, struct task_struct *p, bool runnable)
@@ -468,34 +521,66 @@ void BPF_STRUCT_OPS(place_stopping, struct task_struct *p, bool runnable)
 		return;
 	task_charge(t, c, p);
 	t->stopped_ns = p->se.exec_start;
-	c->curr_pid = 0;
+	c->curr = 0;
 	if (!runnable && (t->flags & PLACE_TASK_RUNNABLE))
 		cpu_sub(c, cpu, t);
 }
 
 /* ---- the tick ---- */
 
+/*
+ * Utilisation of a CPU at time `wall` of the run-queue clocks.  Its signal runs on the clock that
+ * leaves out interrupts, which stands still while the CPU idles.
+ */
+static __always_inline u32 cpu_util(u32 cpu, u64 wall)
+{
+	struct place_cpu *c = cpu_at(cpu);
+	struct rq *rq;
+
+	if (!c->idle_since_ns)
+		return c->util.util_avg;
+	rq = (void *)bpf_per_cpu_ptr(&runqueues, cpu);
+	return rq ? pelt_util_idle(&c->util, wall - (rq->clock - rq->clock_task)) : 0;
+}
+
 /* SIS_UTIL: one CPU per cache and period renews the scan budget from the CPUs' utilisation. */
-static __noinline void update_nr_idle_scan(u32 llc_id, u64 now)
+static __noinline void update_nr_idle_scan(u32 llc_id)
 {
 	struct place_llc *llc = llc_at(llc_id);
-	u64 sum = 0;
-	u32 i;
+	u64 sum = 0, now = scx_bpf_now();
+	u32 w, n;
 
 	if ((s64)(now - llc->next_scan_update_ns) < 0)
 		return;
 	llc->next_scan_update_ns = now + SCAN_UPDATE_NS;
-	bpf_for(i, 0, nr_llc_words * 64) {
-		struct place_cpu *c;
+	bpf_for(w, 0, nr_llc_words) {
+		u64 left = llc->span.w[w & (PLACE_MAX_WORDS - 1)];
 
-		if (!((llc->span.w[(i >> 6) & (PLACE_MAX_WORDS - 1)] >> (i & 63)) & 1))
-			continue;
-		c = cpu_at(llc->cpu_of[i & (PLACE_MAX_WORDS * 64 - 1)]);
-		sum += c->idle_since_ns ? pelt_util_idle(&c->util, now) : c->util.util_avg;
+		while (left && can_loop) {
+			sum += cpu_util(llc->cpu_of[(w * 64 + place_ctz(left)) &
+						    (PLACE_MAX_WORDS * 64 - 1)], now);
+			left &= left - 1;
+		}
 	}
-	i = sis_util_nr_idle_scan(sum, llc->nr_cpus, LLC_IMBALANCE_PCT);
-	if (llc->nr_idle_scan != i)
-		llc->nr_idle_scan = i;
+	n = sis_util_nr_idle_scan(sum, llc->nr_cpus, LLC_IMBALANCE_PCT);
+	if (llc->nr_idle_scan != n)
+		llc->nr_idle_scan = n;
+}
+
+/* Is the running task's turn over?  What waits in the local queue cannot be pulled: at once then. */
+static __always_inline bool turn_over(const struct place_policy *pol, struct place_task *t,
+				      struct place_cpu *c, u32 cpu)
+{
+	u64 nr = cpu_nr(c), ran = t->charged_ns - t->picked_ns, head_v, slice;
+
+	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) > 0)
+		return true;
+	if (nr < 2)
+		return false;
+	slice = fair_slice(pol, t->weight, nr, cpu_weight(c));
+	if (!c->queued || !leftmost(cpu, &head_v))
+		head_v = t->vruntime;
+	return fair_turn_over(pol, ran, slice, t->vruntime, head_v);
 }
 
 void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
@@ -504,20 +589,13 @@ void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
 	s32 cpu = task_on_cpu(p);
 	struct place_task *t = task_of(p);
 	struct place_cpu *c = cpu_at(cpu);
-	struct place_where *at = where_at(cpu);
-	u64 now = p->se.exec_start;
-	u64 nr;
 
 	if (unlikely(!t))
 		return;
 	task_charge(t, c, p);
-	pelt_update(&c->util, now, 0, 1);
-	update_nr_idle_scan(at->llc, now);
-
-	nr = cpu_nr(c);
-	if (c->local_waits ||
-	    (nr > 1 && t->charged_ns - t->picked_ns >
-			       fair_slice(pol, t->weight, nr, cpu_weight(c)))) {
+	pelt_update(&c->util, p->se.exec_start, 0, 1);
+	update_nr_idle_scan(where_at(cpu)->llc);
+	if (turn_over(pol, t, c, cpu)) {
 		count(PLACE_CNT_event_slice_end);
 		scx_bpf_task_set_slice(p, 0);
 	}
@@ -529,11 +607,14 @@ void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
 
 static __always_inline void task_init(struct place_task *t, struct task_struct *p, bool fork)
 {
-	struct place_task *parent = fork ? task_of((void *)bpf_get_current_task_btf()) : NULL;
+	struct task_struct *parent_p = (void *)bpf_get_current_task_btf();
+	struct place_task *parent = fork ? task_of(parent_p) : NULL;
 
 	t->flags = PLACE_TASK_NEW;
 	t->home = parent ? parent->home : -1;
-	t->vruntime = parent ? parent->vruntime : 0;
+	t->vruntime = parent ? parent->vruntime + fair_delta(parent_p->se.sum_exec_runtime - parent->charged_ns,
+							     parent->weight, parent->inverse)
+			     : 0;
 	t->claimed = -1;
 	t->recent = parent ? parent->home : -1;	/* at fork recent_used_cpu is the parent's CPU */
 	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
@@ -543,25 +624,24 @@ static __always_inline void task_init(struct place_task *t, struct task_struct *
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(place_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	u32 pid = p->pid;
-	struct place_task *t = task_slot(pid);
+	struct place_task *t = task_new(p);
 
-	if (__sync_val_compare_and_swap(&t->pid, 0, pid) != 0) {
-		t = bpf_task_storage_get(&place_task_overflow, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-		if (!t)
-			return -ENOMEM;
-		t->pid = pid;
-	}
-	task_init(t, p, args->fork);
+	if (t)
+		task_init(t, p, args->fork);
 	return 0;
 }
 
+/* New in this class, or back from another, where neither its time nor its place were kept. */
 void BPF_STRUCT_OPS(place_enable, struct task_struct *p)
 {
 	struct place_task *t = task_of(p);
 
-	if (t)
-		task_set_weight(t, p);
+	if (!t)
+		return;
+	task_set_weight(t, p);
+	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
+	if (!(t->flags & PLACE_TASK_NEW))
+		t->flags |= PLACE_TASK_WOKEN;
 }
 
 /* nice or the policy changed; the run-queue lock is held. */
@@ -572,14 +652,18 @@ void BPF_STRUCT_OPS(place_set_weight, struct task_struct *p, u32 weight)
 
 	if (!t)
 		return;
-	c = t->home >= 0 ? cpu_at(t->home) : NULL;
-	if (!c || !(t->flags & PLACE_TASK_RUNNABLE)) {
+	if (!(t->flags & PLACE_TASK_RUNNABLE)) {
 		task_set_weight(t, p);
-		return;
+	} else if (t->home != task_on_cpu(p)) {
+		/* Pulled, and not running yet: that adds it where it is now. */
+		cpu_sub_remote(t);
+		task_set_weight(t, p);
+	} else {
+		c = cpu_at(t->home);
+		cpu_sub(c, t->home, t);
+		task_set_weight(t, p);
+		cpu_add(c, t->home, t);
 	}
-	cpu_sub(c, t->home, t);
-	task_set_weight(t, p);
-	cpu_add(c, t->home, t);
 }
 
 /* The task leaves this class, perhaps while it waits in a queue. */
@@ -600,7 +684,7 @@ void BPF_STRUCT_OPS(place_exit_task, struct task_struct *p, struct scx_exit_task
 	if (t->home >= 0 && (t->flags & PLACE_TASK_RUNNABLE))
 		cpu_sub_remote(t);
 	t->flags = 0;
-	t->pid = 0;
+	__sync_fetch_and_and(&t->key, 0);	/* the next owner must not see its stores before this */
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(place_init)
@@ -609,6 +693,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(place_init)
 	s32 err;
 
 	bpf_for(cpu, 0, nr_cpu_ids) {
+		cpu_at(cpu)->avg_idle_ns = MAX_AVG_IDLE_NS;
 		err = scx_bpf_create_dsq(cpu, -1);
 		if (err) {
 			scx_bpf_error("cannot create the queue of CPU %u: %d", cpu, err);

@@ -2,11 +2,11 @@
 /*
  * task.bpf.h - a task's record: where it is kept, and what changes when the task moves.
  *
- * Records live in a direct-mapped table: the pid selects the slot and is stored as the tag, three
- * instructions a look-up.  A task whose slot is taken keeps its record in task-local storage.  An
- * exec by a thread that is not the leader swaps two pids and thereby two records; both stay
- * consistent, since a record's owner is whoever carries its pid.  A task without a record is
- * served all the same, first come, first served.
+ * A record is known by a key made of its task's address, which stays while everything else of a
+ * task can change (an exec by a thread that is not the leader swaps pids).  Records live in a table
+ * in one of the two slots that the key selects, a few instructions a look-up; a task that finds
+ * both taken keeps its record in task-local storage.  A task without a record, which memory
+ * pressure can cause, is served all the same, first come, first served.
  *
  * Ownership: a CPU's sums are changed under its run-queue lock only.  A task that turns up on a
  * CPU other than its home (pulled, or its affinity changed) is added here and subtracted there
@@ -18,9 +18,11 @@
 #include "glue.bpf.h"
 #include "policy/fair_queue.h"
 
+#define POLICY_SCHED_BATCH 3
 #define POLICY_SCHED_IDLE 5
 #define SCAN_UPDATE_NS 4000000	/* the kernel renews nr_idle_scan when it balances a cache */
 #define LLC_IMBALANCE_PCT 117
+#define MAX_AVG_IDLE_NS 1000000	/* twice the least cost the kernel assumes of balancing */
 #define MAX_RT_PRIO 100
 
 struct {
@@ -30,19 +32,52 @@ struct {
 	__type(value, struct place_task);
 } place_task_overflow SEC(".maps");
 
-static __always_inline struct place_task *task_slot(u32 pid)
+/* Subtracting two pointers is the one way to turn a pointer into a number. */
+static __always_inline u64 task_key(struct task_struct *p)
 {
-	return TABLE_AT(place_task_table, pid, task_mask);
+	u64 key = (u64)p;
+
+	asm volatile("%0 -= %1" : "+r"(key) : "r"(place_task_table));
+	return key;
+}
+
+/* Slots which = 0 and 1 of a key. */
+static __always_inline struct place_task *task_slot(u64 key, u32 which)
+{
+	u64 slot = (key * 0x9e3779b97f4a7c15ULL) >> (task_shift & 63);
+
+	return TABLE_AT(place_task_table, slot ^ which, slot | 1);
 }
 
 static __always_inline struct place_task *task_of(struct task_struct *p)
 {
-	u32 pid = p->pid;
-	struct place_task *t = task_slot(pid);
+	u64 key = task_key(p);
+	struct place_task *t = task_slot(key, 0);
 
-	if (likely(t->pid == pid))
+	if (likely(t->key == key))
+		return t;
+	t = task_slot(key, 1);
+	if (t->key == key)
 		return t;
 	return bpf_task_storage_get(&place_task_overflow, p, NULL, 0);
+}
+
+/* Takes a free slot, else makes a record elsewhere.  NULL: no memory. */
+static __always_inline struct place_task *task_new(struct task_struct *p)
+{
+	u64 key = task_key(p);
+	struct place_task *t;
+
+	t = task_slot(key, 0);
+	if (!__sync_val_compare_and_swap(&t->key, 0, key))
+		return t;
+	t = task_slot(key, 1);
+	if (!__sync_val_compare_and_swap(&t->key, 0, key))
+		return t;
+	t = bpf_task_storage_get(&place_task_overflow, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (t)
+		t->key = key;
+	return t;
 }
 
 static __always_inline void task_set_weight(struct place_task *t, struct task_struct *p)
@@ -51,7 +86,11 @@ static __always_inline void task_set_weight(struct place_task *t, struct task_st
 
 	t->weight = fair_weight(p->static_prio - MAX_RT_PRIO, idle);
 	t->inverse = fair_inverse(t->weight);
-	t->flags = idle ? t->flags | PLACE_TASK_IDLE_POLICY : t->flags & ~PLACE_TASK_IDLE_POLICY;
+	t->flags &= ~(PLACE_TASK_IDLE_POLICY | PLACE_TASK_BATCH);
+	if (idle)
+		t->flags |= PLACE_TASK_IDLE_POLICY;
+	else if (p->policy == POLICY_SCHED_BATCH)
+		t->flags |= PLACE_TASK_BATCH;
 }
 
 static __always_inline u64 cpu_nr(const struct place_cpu *c)
@@ -157,7 +196,8 @@ static __always_inline void task_place(struct place_task *t, struct place_cpu *c
 		t->vruntime = fair_place_new(pol, t->vruntime, c->min_v, t->weight, t->inverse,
 					     cpu_nr(c) - 1, cpu_weight(c) - t->weight);
 	else if (t->flags & PLACE_TASK_WOKEN)
-		t->vruntime = fair_place_woken(pol, t->vruntime, c->min_v);
+		t->vruntime = fair_place_woken(pol, t->vruntime, c->min_v,
+					       t->flags & PLACE_TASK_IDLE_POLICY);
 	t->flags &= ~(PLACE_TASK_NEW | PLACE_TASK_WOKEN);
 }
 

@@ -6,8 +6,9 @@
  *   PLACE_COUNTER(stage, name, help)    in the order of the checks
  *
  * The branches of a stage sum to the number of decisions of that stage:
- *   affine    + scx_default searches + forks = select_cpu calls
- *   search    + fork                         = select_cpu calls
+ *   search + fork                                         = select_cpu calls
+ *   affine + search.scx_idle + search.scx_prev + search.unknown = search
+ *   outcome                                               = affine
  * The stages `sum` and `event` hold plain sums and events, which close on nothing.
  */
 #ifndef PLACE_STAGE
@@ -45,6 +46,7 @@ PLACE_COUNTER(search, recent_kept, "nothing found: idle recent CPU outside the t
 PLACE_COUNTER(search, no_budget, "SIS_UTIL allows no scan: target")
 PLACE_COUNTER(search, budget_spent, "SIS_UTIL budget spent before an idle CPU was met: target")
 PLACE_COUNTER(search, nothing, "no idle CPU found: target")
+PLACE_COUNTER(search, unknown, "the topology does not know one of the CPUs: previous")
 PLACE_COUNTER(search, scx_idle, "scx_default found and claimed an idle CPU")
 PLACE_COUNTER(search, scx_prev, "scx_default found none: the CPU it names")
 
@@ -69,7 +71,7 @@ PLACE_COUNTER(enqueue, local_pinned, "local queue: may run on this CPU only, not
 PLACE_COUNTER(enqueue, local_sync, "local queue: sync wakeup by the only task of this CPU")
 PLACE_COUNTER(enqueue, preempt, "local queue, ahead of the running task: wakeup preemption")
 PLACE_COUNTER(enqueue, queued, "the CPU's own queue, in order of virtual runtime")
-PLACE_COUNTER(enqueue, exiting, "local queue: the task is exiting or has no record")
+PLACE_COUNTER(enqueue, no_record, "the CPU's own queue, first come, first served: the task has no record")
 
 PLACE_STAGE(dispatch, "What a CPU that asked for work got")
 PLACE_COUNTER(dispatch, own, "first task of its own queue")
@@ -92,10 +94,9 @@ PLACE_COUNTER(preempt, refused, "it does not")
 PLACE_STAGE(event, "Single events")
 PLACE_COUNTER(event, slice_end, "slice ended at a tick")
 PLACE_COUNTER(event, kick_claimed, "kick of a claimed CPU whose task went elsewhere")
-PLACE_COUNTER(event, kick_waiting, "tick with waiting tasks kicked the nearest idle CPU")
+PLACE_COUNTER(event, kick_waiting, "nearest idle CPU kicked: tick with waiting tasks, or a wakee behind another class")
 PLACE_COUNTER(event, cores_cleared, "has_idle_cores cleared after a search without result")
 PLACE_COUNTER(event, cores_set, "has_idle_cores set by a CPU going idle in an idle core")
-PLACE_COUNTER(event, record_missing, "a task had no record")
 PLACE_COUNTER(event, slot_mismatch, "a policy slot failed its checksum (--verify-slots)")
 
 PLACE_STAGE(sum, "Plain sums")

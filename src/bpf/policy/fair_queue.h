@@ -4,13 +4,22 @@
  *
  * cfs_61 (v6.1):
  *   advance    v += dt * 1024 / w
- *   woken      v = max(v, min_v - latency / 2)                  (GENTLE_FAIR_SLEEPERS)
+ *   woken      v = max(v, min_v - latency / 2)                  (GENTLE_FAIR_SLEEPERS);
+ *              SCHED_IDLE: min granularity / 2
  *   new        v = max(v of the parent, min_v + slice * 1024 / w)    (START_DEBIT)
  *   migrated   v += min_v of the new CPU - min_v of the old one
  *   slice      max(period(n) * w / sum of weights, min granularity);
  *              period(n) = latency if n tasks fit it, else n * min granularity
- *   tick       reschedule when the run time since the pick exceeds the slice
- *   wakeup     preempt when v(curr) - v(wakee) > granularity * 1024 / w(wakee)
+ *   tick       reschedule when the run time since the pick exceeds the slice; or, after the min
+ *              granularity, when v(curr) - v(leftmost) exceeds it
+ *   wakeup     1. SCHED_BATCH and SCHED_IDLE wakees never preempt;
+ *              2. any other wakee preempts a SCHED_IDLE task;
+ *              3. preempt when v(curr) - v(wakee) > granularity * 1024 / w(wakee).
+ *   pick       leftmost, or the running task if its v is smaller
+ *
+ * Not of v6.1: a task is queued at most STARVE_NS of its queue's time ahead.  CFS makes a nice 19
+ * task wait for minutes beside enough nice -20 ones; the watchdog of sched_ext ends the scheduler
+ * after 30 s.
  *
  * Virtual times are compared as signed differences.  Divisions happen at ticks and forks only:
  * running tasks are charged through the inverse 2^32 / w, as in the kernel.
@@ -22,6 +31,8 @@
 
 #define NICE_0_WEIGHT 1024u
 #define WEIGHT_IDLEPRIO 3u
+#define STARVE_NS 10000000000ULL
+#define STARVE_LOOK_NS 50000000LL	/* a lead below this is not looked at more closely */
 
 /* Weight by nice + 20, and its inverse 2^32 / w. */
 static const u32 fair_prio_to_weight[40] = {
@@ -57,9 +68,32 @@ place_inline u64 fair_max(u64 a, u64 b)
 	return (s64)(a - b) > 0 ? a : b;
 }
 
-place_inline u64 fair_place_woken(const struct place_policy *pol, u64 v, u64 min_v)
+place_inline u64 fair_place_woken(const struct place_policy *pol, u64 v, u64 min_v, int idle_policy)
 {
-	return fair_max(v, min_v - (pol->derived.latency_ns >> 1));
+	u64 credit = idle_policy ? pol->derived.min_granularity_ns : pol->derived.latency_ns;
+
+	return fair_max(v, min_v - (credit >> 1));
+}
+
+/* Where a task of virtual time v is put in a queue whose tasks weigh sum_w. */
+place_inline u64 fair_queue_key(u64 v, u64 min_v, u64 sum_w)
+{
+	s64 lead = v - min_v;
+	u64 most;
+
+	if (lead < STARVE_LOOK_NS || !sum_w)
+		return v;
+	most = STARVE_NS * NICE_0_WEIGHT / sum_w;
+	return (u64)lead > most ? min_v + most : v;
+}
+
+/* Does the tick end the turn of a task that ran for `ran` since its pick? */
+place_inline int fair_turn_over(const struct place_policy *pol, u64 ran, u64 slice, u64 v,
+				u64 leftmost_v)
+{
+	if (ran > slice)
+		return 1;
+	return ran >= pol->derived.min_granularity_ns && (s64)(v - leftmost_v) > (s64)slice;
 }
 
 /* Period in which nr runnable tasks run once each, in ns. */

@@ -128,9 +128,9 @@ u64 place_host_fair_slice(const struct place_policy *pol, u32 w, u32 nr, u64 sum
 	return fair_slice(pol, w, nr, sum_w);
 }
 
-u64 place_host_place_woken(const struct place_policy *pol, u64 v, u64 min_v)
+u64 place_host_place_woken(const struct place_policy *pol, u64 v, u64 min_v, u32 idle_policy)
 {
-	return fair_place_woken(pol, v, min_v);
+	return fair_place_woken(pol, v, min_v, idle_policy);
 }
 
 u64 place_host_place_new(const struct place_policy *pol, u64 parent_v, u64 min_v, u32 w, u32 nr,
@@ -142,4 +142,14 @@ u64 place_host_place_new(const struct place_policy *pol, u64 parent_v, u64 min_v
 u32 place_host_preempts(const struct place_policy *pol, u64 curr_v, u64 v, u32 w)
 {
 	return fair_preempts(pol, curr_v, v, w, fair_inverse(w));
+}
+
+u64 place_host_queue_key(u64 v, u64 min_v, u64 sum_w)
+{
+	return fair_queue_key(v, min_v, sum_w);
+}
+
+u32 place_host_turn_over(const struct place_policy *pol, u64 ran, u64 slice, u64 v, u64 leftmost_v)
+{
+	return fair_turn_over(pol, ran, slice, v, leftmost_v);
 }

@@ -59,9 +59,11 @@ u32 place_host_weight(u32 nice_index, u32 idle_policy);
 u32 place_host_inverse(u32 weight);
 u64 place_host_fair_delta(u64 delta_ns, u32 weight);
 u64 place_host_fair_slice(const struct place_policy *pol, u32 w, u32 nr, u64 sum_w);
-u64 place_host_place_woken(const struct place_policy *pol, u64 v, u64 min_v);
+u64 place_host_place_woken(const struct place_policy *pol, u64 v, u64 min_v, u32 idle_policy);
 u64 place_host_place_new(const struct place_policy *pol, u64 parent_v, u64 min_v, u32 w, u32 nr,
 			 u64 sum_w);
+u64 place_host_queue_key(u64 v, u64 min_v, u64 sum_w);
+u32 place_host_turn_over(const struct place_policy *pol, u64 ran, u64 slice, u64 v, u64 leftmost_v);
 u32 place_host_preempts(const struct place_policy *pol, u64 curr_v, u64 v, u32 w);
 
 #endif /* PLACE_HOST_H */

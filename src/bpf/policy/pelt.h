@@ -78,7 +78,7 @@ place_inline int pelt_update(struct pelt *p, u64 now_ns, u64 weight, u32 running
 	u64 units, periods;
 	u32 c, contrib = p->contrib & 1023;
 
-	if (delta_ns < 0) {
+	if (delta_ns < 0 || !p->last_ns) {	/* the clock went back, or first use */
 		p->last_ns = now_ns;
 		return 0;
 	}

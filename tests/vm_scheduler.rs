@@ -162,7 +162,9 @@ fn ordinary_migrations(histogram: &str) -> u64 {
 }
 
 fn check_counters(kernel: &str, topology: &str) {
-    const ENOUGH: u64 = 500;
+    const ENOUGH: u64 = 200;
+    /// Tasks that move while the counts are read.
+    const MOVING: u64 = 2;
     let mut facts = guest::run("counters", kernel, topology, &[]);
     facts.bracketed("idle");
     facts.bracketed("busy");
@@ -178,7 +180,8 @@ fn check_counters(kernel: &str, topology: &str) {
     );
     println!("{kernel} {topology}: {text}");
     facts.check(counted >= ENOUGH, text.clone());
-    facts.check(counted.abs_diff(kernels) * 100 <= kernels, text);
+    let apart = counted.abs_diff(kernels);
+    facts.check(apart * 100 <= kernels || apart <= MOVING, text);
 
     let generations = facts.stats("busy.after").generations();
     facts.check(generations.len() > 5, "too few generations");

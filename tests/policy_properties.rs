@@ -176,16 +176,15 @@ proptest! {
     }
 
     #[test]
-    fn pelt_update(steps in vec((pelt_gap(), 0..3000u64, any::<bool>()), 1..40)) {
+    fn pelt_update(steps in vec((pelt_gap(), pelt_weight(), any::<bool>()), 1..40)) {
         pelt_against_history(&steps)?;
     }
 
     /// Running half of the time is a utilisation of one half.
     #[test]
     fn pelt_half_duty(half_us in 50..4000u64, weight in 1..90_000u64) {
-        // SAFETY: plain integers, for which zero is a value.
-        let mut p: intf::pelt = unsafe { std::mem::zeroed() };
-        let (mut now, mut sum, mut n) = (0, 0u64, 0u64);
+        let mut p = pelt_from(PELT_START);
+        let (mut now, mut sum, mut n) = (PELT_START, 0u64, 0u64);
         while now < 2_000_000_000 {
             for running in [1, 0] {
                 now += half_us * 1000;
@@ -206,7 +205,7 @@ proptest! {
     /// Reading an idle CPU's utilisation is about what an update would have made of it.
     #[test]
     fn pelt_util_idle(
-        steps in vec((pelt_gap(), 0..3000u64, any::<bool>()), 1..20),
+        steps in vec((pelt_gap(), pelt_weight(), any::<bool>()), 1..20),
         gap in pelt_gap(),
     ) {
         let mut p = pelt_against_history(&steps)?;
@@ -251,14 +250,48 @@ proptest! {
     #[test]
     fn fair_place_woken(
         cpus in 1..=64u32, min_v in any::<u64>(), ahead in -(1i64 << 50)..1i64 << 50,
+        sched_idle in any::<bool>(),
     ) {
         let policy = Policy::default().to_native(1, cpus);
         let v = min_v.wrapping_add(ahead as u64);
-        let placed = unsafe { intf::place_host_place_woken(&policy, v, min_v) };
-        let floor = min_v.wrapping_sub(policy.derived.latency_ns / 2);
+        let idle_policy = u32::from(sched_idle);
+        let placed = unsafe { intf::place_host_place_woken(&policy, v, min_v, idle_policy) };
+        let d = policy.derived;
+        let credit = if sched_idle { d.min_granularity_ns } else { d.latency_ns } / 2;
+        let floor = min_v.wrapping_sub(credit);
         let past = |from: u64| placed.wrapping_sub(from) as i64;
         prop_assert!(past(floor) >= 0 && past(v) >= 0);
         prop_assert!(past(floor) == 0 || past(v) == 0);
+    }
+
+    /// A turn ends with the slice, or once it is long enough and the leftmost far behind.
+    #[test]
+    fn fair_turn_over(
+        cpus in 1..=64u32, ran in 0..50_000_000u64, slice in 0..50_000_000u64,
+        v in any::<u64>(), lead in -50_000_000i64..50_000_000,
+    ) {
+        let policy = Policy::default().to_native(1, cpus);
+        let left = v.wrapping_sub(lead as u64);
+        let over = unsafe { intf::place_host_turn_over(&policy, ran, slice, v, left) } == 1;
+        let long_enough = ran >= policy.derived.min_granularity_ns;
+        let behind = lead > 0 && lead as u64 > slice;
+        prop_assert_eq!(over, ran > slice || (long_enough && behind));
+    }
+
+    /// The limit on waiting moves a task forward only, and none past one that was before it.
+    #[test]
+    fn fair_queue_key(
+        min_v in any::<u64>(), lead in -(1i64 << 30)..1i64 << 36, more in 0..1i64 << 34,
+        sum_w in 0..10_000_000u64,
+    ) {
+        let key = |lead: i64| {
+            let v = min_v.wrapping_add(lead as u64);
+            let key = unsafe { intf::place_host_queue_key(v, min_v, sum_w) };
+            key.wrapping_sub(min_v) as i64
+        };
+        prop_assert!(key(lead) <= lead);
+        prop_assert!(key(lead) == lead || key(lead) >= 0);
+        prop_assert!(key(lead + more) >= key(lead), "{} {}", key(lead + more), key(lead));
     }
 
     #[test]
@@ -285,7 +318,8 @@ proptest! {
 
     #[test]
     fn fair_preempts(
-        cpus in 1..=64u32, v in any::<u64>(), lead in -50_000_000i64..50_000_000, weight in weight(),
+        cpus in 1..=64u32, v in any::<u64>(), lead in -50_000_000i64..50_000_000,
+        weight in weight(),
     ) {
         let policy = Policy::default().to_native(1, cpus);
         let curr_v = v.wrapping_add(lead as u64);
@@ -311,6 +345,11 @@ fn pelt_gap() -> impl Strategy<Value = u64> {
     ]
 }
 
+/// Weights of what is runnable.  Running without any is what a record of utilisation alone does.
+fn pelt_weight() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0u64), 1..3000u64]
+}
+
 /// WA_WEIGHT in arithmetic that cannot overflow.
 fn wa_weight(a: &intf::wa_weight) -> bool {
     let wide = |x: u64| i128::from(x);
@@ -332,18 +371,24 @@ fn wa_weight(a: &intf::wa_weight) -> bool {
     waker < prev + i128::from(a.sync != 0)
 }
 
+/// Any period boundary but time 0.
+const PELT_START: u64 = 1 << 20;
+
+fn pelt_from(last_ns: u64) -> intf::pelt {
+    // SAFETY: plain integers, for which zero is a value.
+    let zero: intf::pelt = unsafe { std::mem::zeroed() };
+    intf::pelt { last_ns, ..zero }
+}
+
 /// Applies the steps and compares with the sum over all that happened, each part decayed by the
 /// period boundaries since.
 fn pelt_against_history(steps: &[(u64, u64, bool)]) -> Result<intf::pelt, TestCaseError> {
-    // SAFETY: plain integers, for which zero is a value.
-    let mut p: intf::pelt = unsafe { std::mem::zeroed() };
-    let mut now = 0;
+    let mut p = pelt_from(PELT_START);
+    let mut now = PELT_START;
     // (first unit, unit behind the last, weight, running)
     let mut history = Vec::new();
     let mut renewed_at = None;
     for &(gap, weight, running) in steps {
-        // A CPU without runnable weight runs nothing.
-        let running = running && weight > 0;
         let from = now / 1024;
         now += gap;
         history.push((from, now / 1024, weight, running));
@@ -591,12 +636,10 @@ mod found {
         assert_eq!(same(&scene, &facts), "nothing");
     }
 
-    /// As the kernel: what has no runnable weight cannot be running.
+    /// Heavy queues: a task 50 ms ahead must not overtake one that is less far ahead.
     #[test]
-    fn pelt_without_weight_is_not_running() {
-        // SAFETY: plain integers, for which zero is a value.
-        let mut p: intf::pelt = unsafe { std::mem::zeroed() };
-        unsafe { intf::place_host_pelt_update(&mut p, 1 << 20, 0, 1) };
-        assert_eq!(p.util_sum, 0);
+    fn the_limit_on_waiting_keeps_the_order() {
+        let key = |v| unsafe { intf::place_host_queue_key(v, 0, 2_527_336) };
+        assert!(key(50_000_000) >= key(4_051_698));
     }
 }

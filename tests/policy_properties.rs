@@ -19,7 +19,7 @@ fn cases() -> u32 {
     std::env::var("PLACE_PROPTEST_CASES")
         .ok()
         .and_then(|n| n.parse().ok())
-        .unwrap_or(3000)
+        .unwrap_or(2000)
 }
 
 fn config() -> ProptestConfig {

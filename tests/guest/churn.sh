@@ -35,9 +35,6 @@ churn() {
 	esac
 } >/dev/null 2>&1
 
-# Emulated CPUs take turns of up to 100 ms: what has to go from one to the other waits for all that are busy.  So few
-# are kept busy, and those who switch stay together on one CPU with the scheduler's own process.
-HOME_CPU=$((CPUS - 1))
 sysctl -q kernel.bpf_stats_enabled=1
 echo +cpuset >$CGROUPS/cgroup.subtree_control
 mkdir $CGROUPS/churn0 $CGROUPS/churn1
@@ -50,8 +47,7 @@ hog 3
 for cpu in 3 8; do load taskset -c $cpu bash /guest/sleeper.sh 3600; done
 sleep 3
 mapfile -t TASKS < <(pgrep 'hackbench|stress-ng')
-taskset -acp $HOME_CPU "$PLACE" >/dev/null
-taskset -cp $HOME_CPU $$ >/dev/null
+gather
 
 end=$((SECONDS + $1))
 going() { ((SECONDS < end)) && [[ -d /proc/$PLACE ]]; }
@@ -77,6 +73,8 @@ while going; do
 	((rest <= 0)) || usleep $rest
 done
 wait $CHURN
+note churn.state "$(state)"
+echo "guest: $switches switches, $(wc -l <$OUT/churned) changes, $(state)"
 
 # And now as fast as it goes.
 generation() { scx_place status --json | sed -n 's/.*"generation": \([0-9]*\).*/\1/p'; }
@@ -90,8 +88,10 @@ note fast.last "$(generation)"
 
 note switches $switches
 note refused $refused
-note churn.state "$(state)"
+note fast.state "$(state)"
+echo "guest: quiet, $(state)"
 quiet
 sleep 2
 bracket churn
+echo "guest: stopping, $(state)"
 stop int INT

@@ -58,6 +58,13 @@ stop() {
 stats() { scx_place stats --json >"$OUT/$1.stats"; }
 switch() { try "$1.set" scx_place policy set --json "${@:2}"; }
 
+# Emulated CPUs take turns of up to 100 ms: what has to go from one to the other waits for all that are busy.  Those
+# who switch policies many times stay on one CPU, the last, which loads must leave alone.
+gather() {
+	taskset -acp $((CPUS - 1)) "$PLACE" >/dev/null
+	taskset -cp $((CPUS - 1)) $$ >/dev/null
+}
+
 # Runs a command in the background until quiet.
 load() {
 	chrt -o 0 "$@" >/dev/null 2>&1 &

@@ -22,9 +22,12 @@ pub fn table(head: &[&str]) -> Table {
     table
 }
 
-/// The table as lines without trailing spaces, the last one with a line break.
+/// The table as lines without trailing spaces, the last one with a line break.  comfy-table pads
+/// with no-break spaces, which grep, cut and awk do not take for blanks.
 pub fn lines(table: &Table) -> String {
-    let lines = table.lines().map(|l| l.trim_end().to_string() + "\n");
+    let lines = table
+        .lines()
+        .map(|l| l.replace('\u{a0}', " ").trim_end().to_string() + "\n");
     lines.collect()
 }
 
@@ -52,6 +55,13 @@ pub fn wrap(text: &str, indent: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_are_plain_ascii() {
+        let mut t = table(&["a", "b"]);
+        t.add_row(["1", "2"]);
+        assert!(lines(&t).is_ascii());
+    }
 
     #[test]
     fn wrap_breaks_between_words() {

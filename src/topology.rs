@@ -152,9 +152,9 @@ impl Machine {
             self.add_llc(&mut out, id, cpus, numbering);
         }
         self.add_neighbours(&mut out, &groups);
-        out.llc_words = match longest.div_ceil(64) {
-            0..=1 => 1,
-            2..=4 => 4,
+        out.llc_words = match longest {
+            0..=64 => 1,
+            65..=256 => 4,
             _ => 16,
         };
         out

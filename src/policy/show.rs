@@ -19,7 +19,7 @@ pub fn policy(policy: &Policy) -> String {
         "parameter",
         "unit",
         "default",
-        "where it comes from",
+        "origin",
     ]);
     for axis in &t.axes {
         out.add_row([

@@ -17,6 +17,11 @@ typedef signed int s32;
 typedef signed long long s64;
 #endif
 
+/* Marks for the BPF verifier; the host has no use for them. */
+#ifndef __arg_nonnull
+#define __arg_nonnull
+#endif
+
 #define place_inline static inline __attribute__((always_inline))
 
 /*

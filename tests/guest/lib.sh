@@ -65,6 +65,14 @@ gather() {
 	taskset -cp $((CPUS - 1)) $$ >/dev/null
 }
 
+# The processes whose name matches.
+processes() {
+	local folder name
+	for folder in /proc/[0-9]*; do
+		read -r name 2>/dev/null <"$folder/comm" && [[ $name =~ $1 ]] && echo "${folder#/proc/}"
+	done
+}
+
 # Runs a command in the background until quiet.
 load() {
 	chrt -o 0 "$@" >/dev/null 2>&1 &

@@ -80,7 +80,7 @@ for ((i = 0; i < 600; i++)); do
 	[[ -d /proc/$FIRST && -d /proc/$SECOND ]] || break
 	sleep 0.1
 done
-note twice.running "$(pgrep -x scx_place | grep -c .)"
+note twice.running "$(processes '^scx_place$' | grep -c .)"
 note twice.state "$(state)"
 try twice.status scx_place status --json
 kill -INT $FIRST $SECOND 2>/dev/null

@@ -75,7 +75,7 @@ fn check_stopped(facts: &mut Facts) {
     facts.equal("on again", status["on"].as_bool(), Some(true));
 
     facts.refused("removed.policy", &["no running scx_place"]);
-    let state = facts.text("removed.state");
+    let state = facts.text("unlinked.state");
     facts.equal("state without a socket", state.as_str(), "enabled");
     facts.ended("removed");
 }
@@ -104,7 +104,8 @@ fn check_twice(facts: &mut Facts) {
     let text = facts.text(loser);
     let last = text.lines().last().unwrap_or_default();
     facts.check(
-        last.starts_with("scx_place: ") && last.contains("another"),
+        last.starts_with("scx_place: ")
+            && (last.contains("already running") || last.contains("another sched_ext")),
         format!("the loser of two does not say why: {text:?}"),
     );
 }

@@ -57,7 +57,7 @@ try continued.status scx_place status --json
 # Its socket is gone: it goes on and can be ended.
 rm /run/scx_place/control.sock
 try removed.policy scx_place policy
-note removed.state "$(state)"
+note unlinked.state "$(state)"
 stop removed INT
 
 # Killed under load: the kernel's scheduler is back, and the next start works.

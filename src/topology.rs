@@ -245,7 +245,11 @@ fn cluster_level(cpus: &[Cpu]) -> Vec<usize> {
     let mut ids: Vec<usize> = cpus.iter().filter_map(|c| c.cluster).collect();
     ids.sort_unstable();
     ids.dedup();
-    let spans_cores = ids.iter().any(|id| {
+    if ids.len() < 2 && cpus.iter().all(|c| c.cluster.is_some()) {
+        return Vec::new();
+    }
+    // A cluster that is one core is no level for that core; beside others it can be for them.
+    ids.retain(|id| {
         let mut cores = cpus
             .iter()
             .filter(|c| c.cluster == Some(*id))
@@ -253,11 +257,7 @@ fn cluster_level(cpus: &[Cpu]) -> Vec<usize> {
         let first = cores.next();
         cores.any(|c| Some(c) != first)
     });
-    if spans_cores && ids.len() > 1 {
-        ids
-    } else {
-        Vec::new()
-    }
+    ids
 }
 
 /// Local indices of the CPUs of one cache.

@@ -33,6 +33,7 @@
  *	tick; run time is the difference of sum_exec_runtime.
  */
 #include "balance.bpf.h"
+#include "idle.bpf.h"
 #include "task.bpf.h"
 
 /* ---- placement ---- */
@@ -354,49 +355,6 @@ void BPF_STRUCT_OPS(place_enqueue, struct task_struct *p, u64 enq_flags)
 
 /* ---- picking ---- */
 
-/* A core whose other threads all idle becomes an idle core when this CPU idles. */
-static __noinline void note_idle_core(u32 cpu, u32 llc_id)
-{
-	struct place_where *at = where_at(cpu);
-	struct place_llc *llc = llc_at(llc_id);
-	const struct cpumask *idle;
-	bool all = true;
-	u32 k;
-
-	if (llc->has_idle_cores || llc->threads < 2)
-		return;
-	idle = scx_bpf_get_idle_cpumask();
-	bpf_for(k, 0, llc->threads) {
-		u32 local = (at->core + k * llc->stride) & (PLACE_MAX_WORDS * 64 - 1);
-		u32 sibling = llc->cpu_of[local];
-
-		if (!((llc->plane[k & (PLACE_MAX_THREADS - 1)].w[local >> 6] >> (local & 63)) & 1))
-			continue;
-		if (sibling != cpu && !mask_has_cpu(idle, sibling)) {
-			all = false;
-			break;
-		}
-	}
-	scx_bpf_put_idle_cpumask(idle);
-	if (all) {
-		llc->has_idle_cores = 1;
-		count(PLACE_CNT_event_cores_set);
-	}
-}
-
-static __always_inline void enter_idle(struct place_cpu *c, u32 cpu, u64 now)
-{
-	struct place_where *at = where_at(cpu);
-
-	if (!c->idle_since_ns) {
-		pelt_update(&c->util, now, 0, 1);
-		c->idle_since_ns = now;
-	}
-	if (has_smt)
-		note_idle_core(cpu, at->llc);
-	count(PLACE_CNT_dispatch_idle);
-}
-
 /* Virtual time of the first task of a queue, as it was queued; false: the queue is empty. */
 static __always_inline bool leftmost(u32 cpu, u64 *v)
 {
@@ -470,19 +428,6 @@ void BPF_STRUCT_OPS(place_dispatch, s32 cpu, struct task_struct *prev)
 
 /* ---- running ---- */
 
-static __always_inline void leave_idle(struct place_cpu *c, u64 now)
-{
-	s64 d = now - c->idle_since_ns;
-
-	if (d > 0) {
-		c->avg_idle_ns += (s64)(d - c->avg_idle_ns) >> 3;
-		if (c->avg_idle_ns > MAX_AVG_IDLE_NS)
-			c->avg_idle_ns = MAX_AVG_IDLE_NS;
-		pelt_update(&c->util, now, 0, 0);
-	}
-	c->idle_since_ns = 0;
-}
-
 void BPF_STRUCT_OPS(place_running, struct task_struct *p)
 {
 	s32 cpu = task_on_cpu(p);
@@ -527,45 +472,6 @@ void BPF_STRUCT_OPS(place_stopping, struct task_struct *p, bool runnable)
 }
 
 /* ---- the tick ---- */
-
-/*
- * Utilisation of a CPU at time `wall` of the run-queue clocks.  Its signal runs on the clock that
- * leaves out interrupts, which stands still while the CPU idles.
- */
-static __always_inline u32 cpu_util(u32 cpu, u64 wall)
-{
-	struct place_cpu *c = cpu_at(cpu);
-	struct rq *rq;
-
-	if (!c->idle_since_ns)
-		return c->util.util_avg;
-	rq = (void *)bpf_per_cpu_ptr(&runqueues, cpu);
-	return rq ? pelt_util_idle(&c->util, wall - (rq->clock - rq->clock_task)) : 0;
-}
-
-/* SIS_UTIL: one CPU per cache and period renews the scan budget from the CPUs' utilisation. */
-static __noinline void update_nr_idle_scan(u32 llc_id)
-{
-	struct place_llc *llc = llc_at(llc_id);
-	u64 sum = 0, now = scx_bpf_now();
-	u32 w, n;
-
-	if ((s64)(now - llc->next_scan_update_ns) < 0)
-		return;
-	llc->next_scan_update_ns = now + SCAN_UPDATE_NS;
-	bpf_for(w, 0, nr_llc_words) {
-		u64 left = llc->span.w[w & (PLACE_MAX_WORDS - 1)];
-
-		while (left && can_loop) {
-			sum += cpu_util(llc->cpu_of[(w * 64 + place_ctz(left)) &
-						    (PLACE_MAX_WORDS * 64 - 1)], now);
-			left &= left - 1;
-		}
-	}
-	n = sis_util_nr_idle_scan(sum, llc->nr_cpus, LLC_IMBALANCE_PCT);
-	if (llc->nr_idle_scan != n)
-		llc->nr_idle_scan = n;
-}
 
 /* Is the running task's turn over?  What waits in the local queue cannot be pulled: at once then. */
 static __always_inline bool turn_over(const struct place_policy *pol, struct place_task *t,

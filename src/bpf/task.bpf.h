@@ -20,9 +20,6 @@
 
 #define POLICY_SCHED_BATCH 3
 #define POLICY_SCHED_IDLE 5
-#define SCAN_UPDATE_NS 4000000	/* the kernel renews nr_idle_scan when it balances a cache */
-#define LLC_IMBALANCE_PCT 117
-#define MAX_AVG_IDLE_NS 1000000	/* twice the least cost the kernel assumes of balancing */
 #define MAX_RT_PRIO 100
 
 struct {

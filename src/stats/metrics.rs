@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail, Context, Result};
 use scx_stats::prelude::*;
@@ -123,8 +123,19 @@ fn read(handle: &Handle) -> Result<StatsReport> {
 /// Where the readers of every scx scheduler look.
 const PATH: &str = "/var/run/scx/root/stats";
 
-/// The running scx_stats server; it ends when this is dropped.
-pub type Server = StatsServer<(), ()>;
+/// The running scx_stats server; when this is dropped it ends and its socket file goes.
+pub struct Server {
+    path: PathBuf,
+    // Ends by connecting to the socket once more, so the file may go only after it.
+    server: Option<StatsServer<(), ()>>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.server.take();
+        let _ = fs::remove_file(&self.path);
+    }
+}
 
 /// Serves `/var/run/scx/root/stats`, or another path in tests.  The requests reach the scheduler's
 /// thread like those of the control socket, so that the scheduler has one queue to read.
@@ -145,7 +156,10 @@ pub fn start(handle: Handle, path: Option<&Path>) -> Result<Server> {
         .add_meta(BranchMetrics::meta())
         .add_ops("top", StatsOps { open, close: None });
     let path = path.unwrap_or(Path::new(PATH));
-    let server = StatsServer::new(data).set_path(path).launch()?;
+    let server = Server {
+        path: path.into(),
+        server: Some(StatsServer::new(data).set_path(path).launch()?),
+    };
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
         .with_context(|| format!("protecting {}", path.display()))?;
     Ok(server)

@@ -84,6 +84,8 @@ place_inline u64 fair_queue_key(u64 v, u64 min_v, u64 sum_w)
 	if (lead < STARVE_LOOK_NS || !sum_w)
 		return v;
 	most = STARVE_NS * NICE_0_WEIGHT / sum_w;
+	if (most < STARVE_LOOK_NS)	/* or a greater lead would come out ahead of a smaller one */
+		most = STARVE_LOOK_NS;
 	return (u64)lead > most ? min_v + most : v;
 }
 

@@ -227,8 +227,10 @@ place_inline void search_scan(const struct place_llc *llc, const struct place_vi
 	s32 cpu, fallback = -1;
 	u32 passes = 1;
 
-	if (!v->nr_idle_scan)
+	if (!v->nr_idle_scan) {
+		s->throttled = 1;
 		return search_end(s, -1, PLACE_CNT_search_no_budget);
+	}
 	s->budget = v->nr_idle_scan;
 	mask_and(&s->cpus, &v->allowed, &llc->span, nw);
 	if (cluster < PLACE_MAX_CLUSTERS) {
@@ -240,8 +242,10 @@ place_inline void search_scan(const struct place_llc *llc, const struct place_vi
 		cpu = cores ? scan_cores(llc, v, s, &fallback, nw) : scan_threads(s, nw);
 		if (cpu >= 0)
 			return search_end(s, cpu, cores ? PLACE_CNT_search_core : PLACE_CNT_search_thread);
-		if (cpu == -2)
+		if (cpu == -2) {
+			s->throttled = 1;
 			return search_end(s, -1, PLACE_CNT_search_budget_spent);
+		}
 		if (passes == 2)
 			mask_and(&s->cpus, &s->rest, &llc->span, nw);
 	}
@@ -279,7 +283,8 @@ place_inline int search_known(const struct place_in *in, const struct place_llc 
 		return 1;
 	}
 	*effects |= PLACE_EFFECT_SET_RECENT;
-	if (in->recent >= 0 && in->recent != in->prev && r->llc == t_at->llc && r->local != s->target &&
+	if (in->recent >= 0 && r->valid && in->recent != in->prev && r->llc == t_at->llc &&
+	    r->local != s->target &&
 	    mask_test(&s->free, r->local, nw) && mask_test(&v->allowed, r->local, nw)) {
 		if (!llc->nr_clusters || r->cluster == t_at->cluster) {
 			search_end(s, r->local, PLACE_CNT_search_recent_idle);
@@ -344,9 +349,7 @@ place_inline u32 search_outcome(const struct place_view *v, struct place_search 
 	mask_and(q, &v->idle, &v->allowed, nw);
 	if (mask_empty(q, nw))
 		return PLACE_CNT_outcome_busy_none;
-	if (s->branch == PLACE_CNT_search_no_budget || s->branch == PLACE_CNT_search_budget_spent)
-		return PLACE_CNT_outcome_busy_throttled;
-	return PLACE_CNT_outcome_busy_rule;
+	return s->throttled ? PLACE_CNT_outcome_busy_throttled : PLACE_CNT_outcome_busy_rule;
 }
 
 /*
@@ -366,6 +369,7 @@ place_inline void idle_search(const struct place_policy *pol, const struct place
 	s->target = t_at->local;
 	s->from = t_at->local + 1;
 	s->visited = 0;
+	s->throttled = 0;
 	search_end(s, -1, PLACE_CNT_search_none);
 	if (rule == PLACE_idle_search_mainline_46)
 		search_mainline_46(in, llc, v, t_at, s, nw);

@@ -100,7 +100,7 @@ struct place_out {
 	u16 affine, search, outcome;	/* enum place_counter */
 	u16 effects;		/* enum place_effects */
 	u32 visited;		/* CPUs a linear scan would have looked at */
-	u32 idle;		/* the snapshot showed cpu idle: claim it */
+	u32 idle;		/* the snapshot showed cpu idle and allowed: claim it */
 };
 
 /*
@@ -114,6 +114,7 @@ struct place_search {
 	u32 from;				/* where a scan starts: T + 1 */
 	u32 budget;
 	u32 visited;
+	u32 throttled;				/* a budget ended the scan, or forbade it */
 	s32 found;
 	u32 branch;
 };

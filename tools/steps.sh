@@ -6,7 +6,7 @@ STEP_NAMES=() STEP_RESULTS=() STEP_SECONDS=()
 STEP_WIDTH=100
 STEP_PID=0
 STEP_PULSE=10 # seconds between two signs of life where the output is no terminal
-STEP_SHOWN=150 # lines of a failed step's log that are shown
+STEP_SHOWN=150 # lines of a failed step's log that are shown, each cut where a value fills pages
 
 # rustup and non-login shells often leave the tool chain off the PATH.
 command -v cargo >/dev/null || PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
@@ -64,7 +64,7 @@ step_record() {
 # The end of a failed step's log.
 step_show() {
 	printf '%s\n' "---- $1"
-	tail -n $STEP_SHOWN -- "$1"
+	tail -n $STEP_SHOWN -- "$1" | cut -c 1-400
 	printf '%s\n' '----'
 }
 

@@ -13,14 +13,7 @@ use crate::render;
 /// The policy as a table: one row per axis, one per parameter below its axis.
 pub fn policy(policy: &Policy) -> String {
     let t = table();
-    let mut out = render::table(&[
-        "axis",
-        "value",
-        "parameter",
-        "unit",
-        "default",
-        "origin",
-    ]);
+    let mut out = render::table(&["axis", "value", "parameter", "unit", "default", "origin"]);
     for axis in &t.axes {
         out.add_row([
             axis.name,

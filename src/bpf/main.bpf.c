@@ -381,6 +381,7 @@ static __always_inline bool picks_prev(struct task_struct *prev, struct place_cp
 	if (!t)
 		return false;
 	task_charge(t, c, prev);
+	t->vruntime = fair_bound_lag(t->vruntime, c->min_v, t->weight);
 	if (!leftmost(cpu, &head_v) ||
 	    (s64)(head_v - fair_queue_key(t->vruntime, c->min_v, cpu_weight(c))) <= 0)
 		return false;
@@ -443,13 +444,13 @@ void BPF_STRUCT_OPS(place_running, struct task_struct *p)
 		return;
 	}
 	settle_claim(t, cpu);
-	in_order = !c->queued || (t->home == cpu && (t->flags & PLACE_TASK_QUEUED));
+	in_order = t->home == cpu && (t->flags & PLACE_TASK_QUEUED);
 	t->flags &= ~PLACE_TASK_QUEUED;
 	if (t->home != cpu || !(t->flags & PLACE_TASK_RUNNABLE))
 		task_arrive(t, c, cpu);
 	if (t->flags & (PLACE_TASK_WOKEN | PLACE_TASK_NEW))
 		task_place(t, c, policy_at(slot_now()));
-	if (in_order)
+	if (in_order || cpu_nr(c) <= 1)
 		c->min_v = fair_max(c->min_v, t->vruntime);
 	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
 	t->since_ns = now;

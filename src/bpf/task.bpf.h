@@ -196,6 +196,7 @@ static __always_inline void task_place(struct place_task *t, struct place_cpu *c
 		t->vruntime = fair_place_woken(pol, t->vruntime, c->min_v,
 					       t->flags & PLACE_TASK_IDLE_POLICY);
 	t->flags &= ~(PLACE_TASK_NEW | PLACE_TASK_WOKEN);
+	t->vruntime = fair_bound_lag(t->vruntime, c->min_v, t->weight);
 }
 
 /* Charges the CPU time consumed since the last charge; p runs on c's CPU. */
@@ -207,7 +208,8 @@ static __always_inline void task_charge(struct place_task *t, struct place_cpu *
 	t->vruntime += fair_delta(sum - t->charged_ns, t->weight, t->inverse);
 	t->charged_ns = sum;
 	t->since_ns = p->se.exec_start;
-	if (!c->queued)
+	/* Alone: what waits, in either queue, must not be passed. */
+	if (cpu_nr(c) <= 1)
 		c->min_v = fair_max(c->min_v, t->vruntime);
 }
 

@@ -17,9 +17,10 @@
  *              3. preempt when v(curr) - v(wakee) > granularity * 1024 / w(wakee).
  *   pick       leftmost, or the running task if its v is smaller
  *
- * Not of v6.1: a task is queued at most STARVE_NS of its queue's time ahead.  CFS makes a nice 19
- * task wait for minutes beside enough nice -20 ones; the watchdog of sched_ext ends the scheduler
- * after 30 s.
+ * Not of v6.1: a task is queued at most STARVE_NS of its queue's time ahead, and may lag behind its
+ * queue by no more than CATCH_UP_NS of its own run time.  CFS makes a nice 19 task wait for minutes
+ * beside enough nice -20 ones, or beside one with an old lag; the watchdog of sched_ext ends the
+ * scheduler after 30 s.
  *
  * Virtual times are compared as signed differences.  Divisions happen at ticks and forks only:
  * running tasks are charged through the inverse 2^32 / w, as in the kernel.
@@ -32,6 +33,7 @@
 #define NICE_0_WEIGHT 1024u
 #define WEIGHT_IDLEPRIO 3u
 #define STARVE_NS 10000000000ULL
+#define CATCH_UP_NS 5000000000ULL
 #define STARVE_LOOK_NS 50000000LL	/* a lead below this is not looked at more closely */
 
 /* Weight by nice + 20, and its inverse 2^32 / w. */
@@ -87,6 +89,20 @@ place_inline u64 fair_queue_key(u64 v, u64 min_v, u64 sum_w)
 	if (most < STARVE_LOOK_NS)	/* or a greater lead would come out ahead of a smaller one */
 		most = STARVE_LOOK_NS;
 	return (u64)lead > most ? min_v + most : v;
+}
+
+/* Virtual time of a task of weight w with its lag bounded. */
+place_inline u64 fair_bound_lag(u64 v, u64 min_v, u32 w)
+{
+	s64 lag = min_v - v;
+	u64 most;
+
+	if (lag < STARVE_LOOK_NS || !w)
+		return v;
+	most = CATCH_UP_NS * NICE_0_WEIGHT / w;
+	if (most < STARVE_LOOK_NS)
+		most = STARVE_LOOK_NS;
+	return (u64)lag > most ? min_v - most : v;
 }
 
 /* Does the tick end the turn of a task that ran for `ran` since its pick? */

@@ -153,3 +153,8 @@ u32 place_host_turn_over(const struct place_policy *pol, u64 ran, u64 slice, u64
 {
 	return fair_turn_over(pol, ran, slice, v, leftmost_v);
 }
+
+u64 place_host_bound_lag(u64 v, u64 min_v, u32 w)
+{
+	return fair_bound_lag(v, min_v, w);
+}

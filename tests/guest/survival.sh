@@ -11,7 +11,7 @@ left() {
 	bpftool prog show | grep place_
 	bpftool map show | grep -E 'place_|\.data\.'
 	find /run /var/run/scx /sys/fs/bpf -type s -o -path '/sys/fs/bpf/*' ! -name '*.debug' 2>/dev/null
-	sysctl -a 2>/dev/null | grep -E '^(kernel\.(sched|bpf|numa)|net\.core\.bpf)'
+	grep -H . /proc/sys/kernel/{sched,bpf,numa}* /proc/sys/net/core/bpf* 2>/dev/null
 	ulimit -a
 }
 

@@ -395,7 +395,9 @@ static __always_inline bool dispatch_own(struct place_cpu *c, u32 cpu)
 	if (!c->queued)
 		return false;
 	if (scx_bpf_dsq_move_to_local(cpu, 0)) {
-		c->queued--;
+		/* Others' pulls and dequeues are in this number, and not in ours. */
+		if (--c->queued)
+			c->queued = scx_bpf_dsq_nr_queued(cpu);
 		count(PLACE_CNT_dispatch_own);
 		return true;
 	}

@@ -67,6 +67,19 @@ impl Engine for Memory {
     }
 }
 
+/// Starts the server.  A child that another test has forked and that has not executed its program yet
+/// holds this process's locks a moment longer.
+fn start_when_free(socket: &std::path::Path) -> Server {
+    let give_up = std::time::Instant::now() + Duration::from_secs(5);
+    loop {
+        match Server::start(socket) {
+            Ok(server) => return server,
+            Err(e) if std::time::Instant::now() >= give_up => panic!("{e:#}"),
+            Err(_) => thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
 /// A scheduler without a kernel.
 struct Scheduler {
     dir: Dir,
@@ -80,7 +93,7 @@ impl Scheduler {
     }
 
     fn start_in(dir: Dir) -> Scheduler {
-        let server = Server::start(&dir.socket()).unwrap();
+        let server = start_when_free(&dir.socket());
         let stop = Arc::new(AtomicBool::new(false));
         let stats_path = dir.0.join("stats");
         let thread = {

@@ -144,7 +144,8 @@ pub struct PolicyArgs {
 pub enum PolicyCommand {
     /// Change settings at once: all of them, or none if one is not valid
     Set {
-        /// NAME=VALUE; `scx_place policy list` shows the names
+        /// NAME=VALUE; `scx_place policy list` shows the names.  A single `-`: one change after the
+        /// other, a line of standard input each, until one is refused
         #[arg(required = true, value_name = "ITEM")]
         items: Vec<String>,
     },

@@ -2,10 +2,10 @@
 
 //! What each subcommand does.
 
-use std::io::{ErrorKind, Write};
+use std::io::{BufRead, ErrorKind, Write};
 use std::path::Path;
 
-use anyhow::{anyhow, Result};
+use anyhow::{anyhow, Context, Result};
 use serde::Serialize;
 use serde_json::json;
 
@@ -74,17 +74,39 @@ fn policy_command(args: &PolicyArgs) -> Result<()> {
         Some(PolicyCommand::List) if args.json => return print_json(&policy::show::list_json()),
         Some(PolicyCommand::List) => return print(&policy::show::list()),
         Some(PolicyCommand::Reset) => Request::PolicyReset,
-        Some(PolicyCommand::Set { items }) => {
-            // Here too: what is not valid needs no running scheduler to be told so.
-            parse_items(items)?;
-            let items = items.clone();
-            Request::PolicySet { items }
-        }
+        Some(PolicyCommand::Set { items }) if *items == ["-"] => return set_by_lines(args),
+        Some(PolicyCommand::Set { items }) => set_request(items)?,
     };
-    let Response::Policy(report) = call(&args.socket.path(), &request)? else {
+    policy_request(args, &request)
+}
+
+/// A switch to `items`.  What is not valid needs no running scheduler to be told so.
+fn set_request(items: &[String]) -> Result<Request> {
+    parse_items(items)?;
+    let items = items.to_vec();
+    Ok(Request::PolicySet { items })
+}
+
+/// A switch for each line of standard input; empty lines and those that start with `#` are passed.
+fn set_by_lines(args: &PolicyArgs) -> Result<()> {
+    for (i, line) in std::io::stdin().lock().lines().enumerate() {
+        let line = line.context("reading standard input")?;
+        let items: Vec<_> = line.split_whitespace().map(String::from).collect();
+        if items.first().is_none_or(|first| first.starts_with('#')) {
+            continue;
+        }
+        set_request(&items)
+            .and_then(|request| policy_request(args, &request))
+            .with_context(|| format!("line {}", i + 1))?;
+    }
+    Ok(())
+}
+
+fn policy_request(args: &PolicyArgs, request: &Request) -> Result<()> {
+    let Response::Policy(report) = call(&args.socket.path(), request)? else {
         return Err(unexpected());
     };
-    match (args.json, &request) {
+    match (args.json, request) {
         (true, _) => print_json(&report),
         (false, Request::PolicyGet) => print(&in_force(&report)),
         (false, _) => print(&changed(&report)),

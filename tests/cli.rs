@@ -3,7 +3,7 @@
 //! The command as its users meet it, as far as that needs no kernel with sched_ext: messages, exit
 //! codes, and the subcommands against a scheduler whose BPF program is plain memory.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -304,6 +304,48 @@ fn policy_of_a_running_scheduler() {
     assert_eq!(json["generation"], 3);
     assert_eq!(json["policy"]["axes"]["affine"]["value"], "wa_414");
     assert_eq!(json["policy"]["axes"]["affine"]["from"], "default");
+}
+
+/// One change after the other, without a new process for each; the first bad line ends it.
+#[test]
+fn policy_set_reads_lines() {
+    let scheduler = Scheduler::start();
+    let set = |lines: &str| {
+        let mut command = command();
+        command.env("SCX_PLACE_SOCKET", scheduler.dir.socket());
+        let mut child = command
+            .args(["policy", "set", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(lines.as_bytes())
+            .unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let output = set("affine=off\n\n# back\n  affine=always   wa_idle=0 \n");
+    assert!(output.status.success(), "{output:?}");
+    let changes = text(&output.stdout);
+    let ends: Vec<_> = changes
+        .lines()
+        .map(|l| l.rsplit(": ").next().unwrap())
+        .collect();
+    assert_eq!(ends, ["affine=off", "affine=always wa_idle=0"]);
+
+    let output = set("claim=test_only\nclaim=none\nclaim=test_and_clear\n");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let why = text(&output.stderr);
+    assert!(
+        why.starts_with("scx_place: line 2: `none` is not a value of claim"),
+        "{why}"
+    );
+    let policy = scheduler.ok(&["policy"]);
+    assert!(policy.starts_with("generation 4 "), "{policy}");
 }
 
 #[test]

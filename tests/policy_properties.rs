@@ -280,13 +280,13 @@ proptest! {
 
     /// The limit on waiting moves a task forward only, and none past one that was before it.
     #[test]
-    fn fair_queue_key(
+    fn fair_bound_lead(
         min_v in any::<u64>(), lead in -(1i64 << 30)..1i64 << 36, more in 0..1i64 << 34,
         sum_w in 0..10_000_000u64,
     ) {
         let key = |lead: i64| {
             let v = min_v.wrapping_add(lead as u64);
-            let key = unsafe { intf::place_host_queue_key(v, min_v, sum_w) };
+            let key = unsafe { intf::place_host_bound_lead(v, min_v, sum_w) };
             key.wrapping_sub(min_v) as i64
         };
         prop_assert!(key(lead) <= lead);
@@ -639,7 +639,7 @@ mod found {
     /// Heavy queues: a task 50 ms ahead must not overtake one that is less far ahead.
     #[test]
     fn the_limit_on_waiting_keeps_the_order() {
-        let key = |v| unsafe { intf::place_host_queue_key(v, 0, 2_527_336) };
+        let key = |v| unsafe { intf::place_host_bound_lead(v, 0, 2_527_336) };
         assert!(key(50_000_000) >= key(4_051_698));
     }
 }

@@ -302,15 +302,15 @@ fn section_h1_14_nr_idle_scan() {
     assert_eq!(scan(300, 16), 0);
 }
 
-/// A lag is worth at most five seconds of the task's own run time, whatever its weight.
+/// A lag is worth at most 200 ms of the task's own run time, or 50 ms of virtual time.
 #[test]
 fn fair_queue_bounded_lag() {
     let bound = |v, min_v, w| unsafe { intf::place_host_bound_lag(v, min_v, w) };
     let min_v = 100_000_000_000;
     assert_eq!(bound(min_v - 40_000_000, min_v, 1024), min_v - 40_000_000);
     assert_eq!(bound(min_v + 7, min_v, 15), min_v + 7);
-    assert_eq!(bound(0, min_v, 1024), min_v - 5_000_000_000);
-    assert_eq!(bound(0, min_v, 88761), min_v - 57_682_991);
-    assert_eq!(bound(min_v - 57_682_992, min_v, 88761), min_v - 57_682_991);
-    assert_eq!(bound(0, min_v, u32::MAX), min_v - 50_000_000);
+    assert_eq!(bound(0, min_v, 1024), min_v - 200_000_000);
+    assert_eq!(bound(min_v - 200_000_001, min_v, 1024), min_v - 200_000_000);
+    assert_eq!(bound(0, min_v, 512), min_v - 400_000_000);
+    assert_eq!(bound(0, min_v, 88761), min_v - 50_000_000);
 }

@@ -52,6 +52,9 @@ struct place_cpu {
 	u32 sched_idle_set;	/* this CPU's bit in place_llc.sched_idle */
 	u64 avg_idle_ns;
 	struct pelt util;
+	u64 longest_wait_ns;	/* of a task in this CPU's queue, since the program was loaded */
+	u64 next_starve_look_ns;	/* when a tick asks dispatch to look for starving tasks again */
+	u64 starve_look;	/* dispatch is to look; until then nothing goes past the queue */
 	/* Added to by other CPUs, atomically: tasks pulled from here or moved away.  Never reset. */
 	u64 inbox_nr __attribute__((aligned(64)));
 	u64 inbox_weight;
@@ -81,7 +84,7 @@ struct place_task {
 	u64 charged_ns;		/* consumed CPU time already charged to vruntime */
 	u64 since_ns;		/* run-queue clock of that charge, while it runs */
 	u64 picked_ns;		/* consumed CPU time when it was last picked */
-	u64 stopped_ns;		/* when it last stopped running */
+	u64 queued_ns;		/* run-queue clock when it was inserted into its home CPU's queue */
 } __attribute__((aligned(64)));
 
 /* Per-CPU working memory of select_cpu, which runs with interrupts off and cannot nest. */

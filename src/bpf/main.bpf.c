@@ -36,6 +36,13 @@
 #include "idle.bpf.h"
 #include "task.bpf.h"
 
+/*
+ * A task that waits this long in a queue runs next: whatever weights, lags and wakeups did to its
+ * turn, the kernel's watchdog (30 s) must not end the scheduler.
+ */
+#define STARVED_NS 10000000000LL
+#define STARVE_LOOK_PERIOD_NS 1000000000ULL	/* between two walks through a queue */
+
 /* ---- placement ---- */
 
 static __always_inline u32 waker_flags(struct task_struct *waker, const struct cpumask *allowed,
@@ -274,6 +281,35 @@ static __always_inline void settle_claim(struct place_task *t, s32 cpu)
 	}
 }
 
+/* Virtual time of the first task of a queue; false: the queue is empty. */
+static __always_inline bool leftmost(u32 cpu, u64 *v)
+{
+	struct task_struct *head = __COMPAT_scx_bpf_dsq_peek(cpu);
+	u64 head_v;
+
+	if (!head)
+		return false;
+	head_v = head->scx.dsq_vtime;
+	barrier_var(head_v);	/* or this load and a caller's of its own table become one */
+	*v = head_v;
+	return true;
+}
+
+/*
+ * May a wakee that preempts run next?  Not past tasks in the local queue, which have been picked,
+ * nor past a leftmost one that would preempt it in turn (its weight is taken for that one's).
+ */
+static __always_inline bool runs_next(const struct place_policy *pol, struct place_task *t,
+				      struct place_cpu *c, u32 cpu)
+{
+	u64 head_v;
+
+	if (c->starve_look || scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) > 0)
+		return false;
+	return !c->queued || !leftmost(cpu, &head_v) ||
+	       !fair_preempts(pol, t->vruntime, head_v, t->weight, t->inverse);
+}
+
 /* Does a wakee that has just been placed on c preempt the task that runs there? */
 static __always_inline bool wakeup_preempts(const struct place_policy *pol, struct place_task *t,
 					    const struct place_cpu *c, struct place_counters *cnt, u32 cpu)
@@ -296,14 +332,36 @@ static __always_inline bool wakeup_preempts(const struct place_policy *pol, stru
 		curr_v += fair_delta(ran, curr->weight, curr->inverse);
 	yes = (curr->flags & PLACE_TASK_IDLE_POLICY) ||
 	      fair_preempts(pol, curr_v, t->vruntime, t->weight, t->inverse);
-	count_in(cnt, yes ? PLACE_CNT_preempt_granted : PLACE_CNT_preempt_refused, 1);
+	if (!yes)
+		count_in(cnt, PLACE_CNT_preempt_refused, 1);
 	return yes;
 }
 
-/* Where a wakee goes that nothing is queued before; see "Queues" above. */
-static __always_inline u32 local_reason(struct task_struct *p, struct place_task *t,
-					struct place_cpu *c, s32 cpu)
+/* Inserts into the CPU's own queue, in the order of virtual time. */
+static __always_inline void queue_task(struct task_struct *p, struct place_task *t,
+				       struct place_cpu *c, u32 cpu, const struct place_policy *pol,
+				       u64 enq_flags)
 {
+	note_waiting(p, c, cpu, pol);
+	c->queued++;
+	t->flags |= PLACE_TASK_QUEUED;
+	t->queued_ns = scx_clock_task(cpu);
+	t->vruntime = fair_bound_lead(t->vruntime, c->min_v, cpu_weight(c));
+	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, t->vruntime, enq_flags);
+}
+
+/*
+ * Where a wakee goes; see "Queues" above.  preempt.queued asks for an end of the running task's
+ * turn as well.
+ */
+static __always_inline u32 wakee_reason(struct task_struct *p, struct place_task *t,
+					struct place_cpu *c, s32 cpu, const struct place_policy *pol,
+					struct place_counters *cnt)
+{
+	if (wakeup_preempts(pol, t, c, cnt, cpu))
+		return runs_next(pol, t, c, cpu) ? PLACE_CNT_enqueue_preempt : PLACE_CNT_preempt_queued;
+	if (c->queued)
+		return PLACE_CNT_enqueue_queued;
 	if (p->nr_cpus_allowed == 1 || p->migration_disabled)
 		return PLACE_CNT_enqueue_local_pinned;
 	if ((t->flags & PLACE_TASK_SYNC) && cpu_nr(c) == 2 && cpu == bpf_get_smp_processor_id())
@@ -333,41 +391,27 @@ void BPF_STRUCT_OPS(place_enqueue, struct task_struct *p, u64 enq_flags)
 	task_place(t, c, pol);
 
 	if (enq_flags & SCX_ENQ_WAKEUP) {
-		if (wakeup_preempts(pol, t, c, cnt, cpu)) {
-			enq_flags |= SCX_ENQ_PREEMPT;
-			reason = PLACE_CNT_enqueue_preempt;
-		} else if (!c->queued) {
-			reason = local_reason(p, t, c, cpu);
-		}
+		reason = wakee_reason(p, t, c, cpu, pol, cnt);
 		t->flags &= ~PLACE_TASK_SYNC;
 	}
-	count_in(cnt, reason, 1);
-	if (reason != PLACE_CNT_enqueue_queued) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
+	if (reason == PLACE_CNT_enqueue_queued || reason == PLACE_CNT_preempt_queued) {
+		count_in(cnt, PLACE_CNT_enqueue_queued, 1);
+		queue_task(p, t, c, cpu, pol, enq_flags);
+		if (reason == PLACE_CNT_preempt_queued) {
+			count_in(cnt, PLACE_CNT_preempt_queued, 1);
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		}
 		return;
 	}
-	note_waiting(p, c, cpu, pol);
-	c->queued++;
-	t->flags |= PLACE_TASK_QUEUED;
-	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns,
-				 fair_queue_key(t->vruntime, c->min_v, cpu_weight(c)), enq_flags);
+	count_in(cnt, reason, 1);
+	if (reason == PLACE_CNT_enqueue_preempt) {
+		count_in(cnt, PLACE_CNT_preempt_granted, 1);
+		enq_flags |= SCX_ENQ_PREEMPT;
+	}
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
 }
 
 /* ---- picking ---- */
-
-/* Virtual time of the first task of a queue, as it was queued; false: the queue is empty. */
-static __always_inline bool leftmost(u32 cpu, u64 *v)
-{
-	struct task_struct *head = __COMPAT_scx_bpf_dsq_peek(cpu);
-	u64 head_v;
-
-	if (!head)
-		return false;
-	head_v = head->scx.dsq_vtime;
-	barrier_var(head_v);	/* or this load and a caller's of its own table become one */
-	*v = head_v;
-	return true;
-}
 
 /*
  * prev's turn is over.  It goes on if it would be picked again: nothing is queued, or nothing with a
@@ -382,12 +426,41 @@ static __always_inline bool picks_prev(struct task_struct *prev, struct place_cp
 		return false;
 	task_charge(t, c, prev);
 	t->vruntime = fair_bound_lag(t->vruntime, c->min_v, t->weight);
-	if (!leftmost(cpu, &head_v) ||
-	    (s64)(head_v - fair_queue_key(t->vruntime, c->min_v, cpu_weight(c))) <= 0)
+	t->vruntime = fair_bound_lead(t->vruntime, c->min_v, cpu_weight(c));
+	if (!leftmost(cpu, &head_v) || (s64)(head_v - t->vruntime) <= 0)
 		return false;
 	t->picked_ns = t->charged_ns;
 	scx_bpf_task_set_slice(prev, slice_ns);
 	return true;
+}
+
+/*
+ * The first task found that has waited STARVED_NS runs next, whatever its virtual time.  If there
+ * are more, the next dispatch looks again.
+ */
+static __noinline bool dispatch_starved(u32 cpu)
+{
+	struct place_cpu *c = cpu_at(cpu);
+	u64 now = scx_clock_task(cpu);
+	struct task_struct *p;
+	bool moved = false;
+
+	c->starve_look = 0;
+	bpf_for_each(scx_dsq, p, cpu, 0) {
+		struct place_task *t = task_of(p);
+
+		if (!t || (s64)(now - t->queued_ns) < STARVED_NS)
+			continue;
+		if (moved) {
+			c->starve_look = 1;
+			break;
+		}
+		t->vruntime = c->min_v;
+		moved = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
+	}
+	if (moved && c->queued)
+		c->queued--;
+	return moved;
 }
 
 static __always_inline bool dispatch_own(struct place_cpu *c, u32 cpu)
@@ -411,6 +484,8 @@ void BPF_STRUCT_OPS(place_dispatch, s32 cpu, struct task_struct *prev)
 	bool keep = prev && (prev->scx.flags & SCX_TASK_QUEUED);
 	u32 pulled;
 
+	if (unlikely(c->starve_look) && dispatch_starved(cpu))
+		return count(PLACE_CNT_dispatch_starved);
 	if (keep && c->queued && picks_prev(prev, c, cpu))
 		return count(PLACE_CNT_dispatch_keep);
 	if (dispatch_own(c, cpu))
@@ -431,6 +506,12 @@ void BPF_STRUCT_OPS(place_dispatch, s32 cpu, struct task_struct *prev)
 
 /* ---- running ---- */
 
+static __always_inline void note_wait(struct place_cpu *c, s64 waited_ns)
+{
+	if (waited_ns > (s64)c->longest_wait_ns)
+		c->longest_wait_ns = waited_ns;
+}
+
 void BPF_STRUCT_OPS(place_running, struct task_struct *p)
 {
 	s32 cpu = task_on_cpu(p);
@@ -446,8 +527,12 @@ void BPF_STRUCT_OPS(place_running, struct task_struct *p)
 		return;
 	}
 	settle_claim(t, cpu);
-	in_order = t->home == cpu && (t->flags & PLACE_TASK_QUEUED);
-	t->flags &= ~PLACE_TASK_QUEUED;
+	in_order = false;
+	if (t->flags & PLACE_TASK_QUEUED) {
+		in_order = t->home == cpu;
+		note_wait(c, now - t->queued_ns);
+		t->flags &= ~PLACE_TASK_QUEUED;
+	}
 	if (t->home != cpu || !(t->flags & PLACE_TASK_RUNNABLE))
 		task_arrive(t, c, cpu);
 	if (t->flags & (PLACE_TASK_WOKEN | PLACE_TASK_NEW))
@@ -468,7 +553,6 @@ void BPF_STRUCT_OPS(place_stopping, struct task_struct *p, bool runnable)
 	if (unlikely(!t))
 		return;
 	task_charge(t, c, p);
-	t->stopped_ns = p->se.exec_start;
 	c->curr = 0;
 	if (!runnable && (t->flags & PLACE_TASK_RUNNABLE))
 		cpu_sub(c, cpu, t);
@@ -492,6 +576,15 @@ static __always_inline bool turn_over(const struct place_policy *pol, struct pla
 	return fair_turn_over(pol, ran, slice, t->vruntime, head_v);
 }
 
+/* A walk through the queue now and then; see dispatch_starved(). */
+static __always_inline void ask_for_starved(struct place_cpu *c, u64 now)
+{
+	if ((s64)(now - c->next_starve_look_ns) < 0)
+		return;
+	c->next_starve_look_ns = now + STARVE_LOOK_PERIOD_NS;
+	c->starve_look = 1;
+}
+
 void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
 {
 	const struct place_policy *pol = policy_at(slot_now());
@@ -508,8 +601,11 @@ void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
 		count(PLACE_CNT_event_slice_end);
 		scx_bpf_task_set_slice(p, 0);
 	}
-	if (c->queued && pol->axis[PLACE_AXIS_balance] != PLACE_balance_off)
-		kick_nearest_idle(cpu);
+	if (c->queued) {
+		ask_for_starved(c, p->se.exec_start);
+		if (pol->axis[PLACE_AXIS_balance] != PLACE_balance_off)
+			kick_nearest_idle(cpu);
+	}
 }
 
 /* ---- coming and going ---- */
@@ -527,7 +623,6 @@ static __always_inline void task_init(struct place_task *t, struct task_struct *
 	t->claimed = -1;
 	t->recent = parent ? parent->home : -1;	/* at fork recent_used_cpu is the parent's CPU */
 	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
-	t->stopped_ns = 0;
 	task_set_weight(t, p);
 }
 
@@ -596,6 +691,28 @@ void BPF_STRUCT_OPS(place_exit_task, struct task_struct *p, struct scx_exit_task
 	__sync_fetch_and_and(&t->key, 0);	/* the next owner must not see its stores before this */
 }
 
+/* What the kernel prints of a scheduler that it ends. */
+void BPF_STRUCT_OPS(place_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)
+{
+	struct place_cpu *c = cpu_at(cpu);
+
+	if (idle)
+		return;
+	scx_bpf_dump("min_v=%llu nr=%llu weight=%llu queued=%u longest_wait_ms=%llu starve_look=%llu", c->min_v,
+		     cpu_nr(c), cpu_weight(c), c->queued, c->longest_wait_ns / 1000000, c->starve_look);
+}
+
+void BPF_STRUCT_OPS(place_dump_task, struct scx_dump_ctx *dctx, struct task_struct *p)
+{
+	struct place_task *t = task_of(p);
+
+	if (!t)
+		return scx_bpf_dump("no record");
+	scx_bpf_dump("home=%d flags=%x weight=%u lead_us=%lld queued_ms=%lld", t->home, t->flags, t->weight,
+		     t->home < 0 ? 0 : (s64)(t->vruntime - cpu_at(t->home)->min_v) / 1000,
+		     (s64)(dctx->at_ns - t->queued_ns) / 1000000);
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(place_init)
 {
 	u32 cpu;
@@ -629,6 +746,8 @@ SCX_OPS_DEFINE(place_ops,
 	       .set_weight		= (void *)place_set_weight,
 	       .disable			= (void *)place_disable,
 	       .exit_task		= (void *)place_exit_task,
+	       .dump_cpu		= (void *)place_dump_cpu,
+	       .dump_task		= (void *)place_dump_task,
 	       .init			= (void *)place_init,
 	       .exit			= (void *)place_exit,
 	       .name			= "place");

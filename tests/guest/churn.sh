@@ -10,27 +10,28 @@ random_cpus() {
 	echo "$first-$((first + RANDOM % (CPUS - first)))"
 }
 
-# stress-ng's churn of policies and affinities, or in versions without it, the two apart.
+# stress-ng's churn of the ordinary policies and affinities; in versions without it, affinities and yields, and churn()
+# does the rest. No realtime policies: before 7.0 nothing saves an ordinary task pinned behind one that never rests.
 sched_stress() {
 	if stress-ng --help | grep -q -e '--cpu-sched '; then
 		load stress-ng --cpu-sched 2 --timeout 3600
-		note stress cpu-sched
 	else
-		load stress-ng --affinity 1 --affinity-rand --schedpolicy 1 --timeout 3600
-		note stress "affinity and schedpolicy"
+		load stress-ng --affinity 8 --affinity-rand --resched 2 --timeout 3600
 	fi
 }
 
-# Changes the affinity, the niceness and the cgroup of tasks of others.
+# Changes the affinity, the niceness, the policy and the cgroup of tasks of others, and stops them for a moment.
 CGROUPS=/sys/fs/cgroup
 churn() {
 	local task=${TASKS[RANDOM % ${#TASKS[@]}]}
-	case $((RANDOM % 8)) in
+	case $((RANDOM % 10)) in
 	0) renice $((RANDOM % 40 - 20)) "$task" ;;
 	1) chrt --idle -p 0 "$task" ;;
 	2) chrt --other -p 0 "$task" ;;
-	3) echo "$task" >"$CGROUPS/churn$((RANDOM % 2))/cgroup.procs" ;;
-	4) random_cpus >"$CGROUPS/churn$((RANDOM % 2))/cpuset.cpus" ;;
+	3) chrt --batch -p 0 "$task" ;;
+	4) kill -STOP "$task" && kill -CONT "$task" ;;
+	5) echo "$task" >"$CGROUPS/churn$((RANDOM % 2))/cgroup.procs" ;;
+	6) random_cpus >"$CGROUPS/churn$((RANDOM % 2))/cpuset.cpus" ;;
 	*) taskset -cp "$(random_cpus)" "$task" ;;
 	esac
 } >/dev/null 2>&1
@@ -52,7 +53,7 @@ gather
 end=$((SECONDS + $1))
 going() { ((SECONDS < end)) && [[ -d /proc/$PLACE ]]; }
 
-# Realtime tasks that never rest would starve ours on kernels before 7.0: this one is of the ordinary class.
+# Of the ordinary class: at realtime priority it would starve what it churns.
 churn_on() {
 	chrt -o -p 0 $BASHPID >/dev/null
 	taskset -cp "0-$((CPUS - 1))" $BASHPID >/dev/null
@@ -82,15 +83,11 @@ wait $CHURN
 note churn.state "$(state)"
 echo "guest: $switches switches, $(wc -l <$OUT/churned) changes, $(state)"
 
-# And now as fast as it goes.
-generation() { scx_place status --json | sed -n 's/.*"generation": \([0-9]*\).*/\1/p'; }
-note fast.first "$(generation)"
-end=$((SECONDS + 15))
-while going; do
-	random_items
-	scx_place policy set "${ITEMS[@]}"
-done >/dev/null 2>&1
-note fast.last "$(generation)"
+# And now as fast as it goes: one program, a switch a line.
+lines() { while going; do random_items && echo "${ITEMS[@]}"; done; }
+end=$((SECONDS + 30))
+lines | scx_place policy set - >$OUT/fast 2>&1
+note fast.status $?
 
 note switches $switches
 note refused $refused

@@ -74,6 +74,7 @@ PLACE_COUNTER(enqueue, queued, "the CPU's own queue, in order of virtual runtime
 PLACE_COUNTER(enqueue, no_record, "the CPU's own queue, first come, first served: the task has no record")
 
 PLACE_STAGE(dispatch, "What a CPU that asked for work got")
+PLACE_COUNTER(dispatch, starved, "a task of its own queue that waited too long, ahead of its turn")
 PLACE_COUNTER(dispatch, own, "first task of its own queue")
 PLACE_COUNTER(dispatch, keep, "nothing queued, or none due before it: the running task goes on")
 PLACE_COUNTER(dispatch, pull_llc, "a task pulled from a queue of its cache")
@@ -88,7 +89,8 @@ PLACE_COUNTER(migration, node, "to another cache of the same node")
 PLACE_COUNTER(migration, machine, "to another node")
 
 PLACE_STAGE(preempt, "Wakeup preemption, wakees queued behind a running task")
-PLACE_COUNTER(preempt, granted, "the running task's lead exceeds the granularity")
+PLACE_COUNTER(preempt, granted, "the running task's lead exceeds the granularity: the wakee runs next")
+PLACE_COUNTER(preempt, queued, "it does, but others wait that are due before the wakee: the first of them runs next")
 PLACE_COUNTER(preempt, refused, "it does not")
 
 PLACE_STAGE(event, "Single events")

@@ -15,12 +15,13 @@
  *   wakeup     1. SCHED_BATCH and SCHED_IDLE wakees never preempt;
  *              2. any other wakee preempts a SCHED_IDLE task;
  *              3. preempt when v(curr) - v(wakee) > granularity * 1024 / w(wakee).
- *   pick       leftmost, or the running task if its v is smaller
+ *   pick       leftmost, or the running task if its v is smaller; a wakee that preempts is the next
+ *              buddy: it runs before the leftmost unless rule 3 lets that one preempt it
  *
- * Not of v6.1: a task is queued at most STARVE_NS of its queue's time ahead, and may lag behind its
- * queue by no more than CATCH_UP_NS of its own run time.  CFS makes a nice 19 task wait for minutes
- * beside enough nice -20 ones, or beside one with an old lag; the watchdog of sched_ext ends the
- * scheduler after 30 s.
+ * Not of v6.1, since the watchdog of sched_ext ends a scheduler that lets a task wait for 30 s, while
+ * CFS makes a nice 19 task wait for minutes beside enough nice -20 ones, or beside one with an old
+ * lag: a task is queued at most STARVE_NS of its queue's time ahead (more is forgiven), and may lag
+ * behind its queue by no more than CATCH_UP_NS of its own run time.
  *
  * Virtual times are compared as signed differences.  Divisions happen at ticks and forks only:
  * running tasks are charged through the inverse 2^32 / w, as in the kernel.
@@ -32,8 +33,8 @@
 
 #define NICE_0_WEIGHT 1024u
 #define WEIGHT_IDLEPRIO 3u
-#define STARVE_NS 10000000000ULL
-#define CATCH_UP_NS 5000000000ULL
+#define STARVE_NS 5000000000ULL
+#define CATCH_UP_NS 200000000ULL
 #define STARVE_LOOK_NS 50000000LL	/* a lead below this is not looked at more closely */
 
 /* Weight by nice + 20, and its inverse 2^32 / w. */
@@ -77,8 +78,8 @@ place_inline u64 fair_place_woken(const struct place_policy *pol, u64 v, u64 min
 	return fair_max(v, min_v - (credit >> 1));
 }
 
-/* Where a task of virtual time v is put in a queue whose tasks weigh sum_w. */
-place_inline u64 fair_queue_key(u64 v, u64 min_v, u64 sum_w)
+/* Virtual time of a task that is put in a queue whose tasks weigh sum_w, its lead bounded. */
+place_inline u64 fair_bound_lead(u64 v, u64 min_v, u64 sum_w)
 {
 	s64 lead = v - min_v;
 	u64 most;

@@ -144,9 +144,9 @@ u32 place_host_preempts(const struct place_policy *pol, u64 curr_v, u64 v, u32 w
 	return fair_preempts(pol, curr_v, v, w, fair_inverse(w));
 }
 
-u64 place_host_queue_key(u64 v, u64 min_v, u64 sum_w)
+u64 place_host_bound_lead(u64 v, u64 min_v, u64 sum_w)
 {
-	return fair_queue_key(v, min_v, sum_w);
+	return fair_bound_lead(v, min_v, sum_w);
 }
 
 u32 place_host_turn_over(const struct place_policy *pol, u64 ran, u64 slice, u64 v, u64 leftmost_v)

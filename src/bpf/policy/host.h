@@ -63,7 +63,7 @@ u64 place_host_place_woken(const struct place_policy *pol, u64 v, u64 min_v, u32
 u64 place_host_place_new(const struct place_policy *pol, u64 parent_v, u64 min_v, u32 w, u32 nr,
 			 u64 sum_w);
 u64 place_host_bound_lag(u64 v, u64 min_v, u32 w);
-u64 place_host_queue_key(u64 v, u64 min_v, u64 sum_w);
+u64 place_host_bound_lead(u64 v, u64 min_v, u64 sum_w);
 u32 place_host_turn_over(const struct place_policy *pol, u64 ran, u64 slice, u64 v, u64 leftmost_v);
 u32 place_host_preempts(const struct place_policy *pol, u64 curr_v, u64 v, u32 w);
 

@@ -37,16 +37,12 @@ static __always_inline bool runs_idle_task(u32 cpu)
 	return !curr || curr->flags & PF_IDLE;
 }
 
-/*
- * How much waits on a CPU behind a running task, of this class or another.  Without a task of ours
- * that runs there the question is whether anything does.
- */
+/* How much waits on a CPU behind a running task, of this class or another. */
 static __always_inline u32 pullable(u32 cpu)
 {
-	struct place_cpu *c = cpu_at(cpu);
 	s32 n;
 
-	if (!c->queued || (!c->curr && runs_idle_task(cpu)))
+	if (!cpu_at(cpu)->queued || runs_idle_task(cpu))
 		return 0;
 	n = scx_bpf_dsq_nr_queued(cpu);
 	return n > 0 ? n : 0;
@@ -96,7 +92,7 @@ static __noinline bool pull_from_llc(u32 llc_id)
 	return from >= 0 && scx_bpf_dsq_move_to_local(from, 0);
 }
 
-/* Returns the counter of what was pulled, or PLACE_NR_COUNTERS if nothing was. */
+/* Returns the counter of what was pulled, or dispatch.idle. */
 static __noinline u32 pull_task(u32 cpu)
 {
 	struct place_where *at = where_at(cpu);
@@ -118,7 +114,7 @@ static __noinline u32 pull_task(u32 cpu)
 		return llc->node == at->node ? PLACE_CNT_dispatch_pull_node
 						    : PLACE_CNT_dispatch_pull_machine;
 	}
-	return PLACE_NR_COUNTERS;
+	return PLACE_CNT_dispatch_idle;
 }
 
 static __always_inline bool anything_overloaded(void)
@@ -183,25 +179,28 @@ static __always_inline void kick_nearest_idle(u32 cpu)
 	count(PLACE_CNT_event_kick_waiting);
 }
 
+/* Does a CPU, whose run-queue lock is held, have runnable tasks of other classes? */
+static __always_inline bool shares_cpu(u32 cpu)
+{
+	struct rq *rq = (void *)bpf_per_cpu_ptr(&runqueues, cpu);
+
+	return rq && rq->nr_running != rq->scx.nr_running;
+}
+
 /*
  * p is about to be queued on a busy CPU: tell CPUs that will idle, if one of them may take it.
  * Behind a task of another class no tick of ours will come, so the nearest idle CPU is kicked now.
  */
-static __always_inline void note_waiting(struct task_struct *p, struct place_cpu *c, u32 cpu,
-					 const struct place_policy *pol)
+static __always_inline void note_waiting(struct task_struct *p, u32 cpu, const struct place_policy *pol)
 {
 	struct place_where *at = where_at(cpu);
 	s32 idle;
 
 	if (p->nr_cpus_allowed == 1 || p->migration_disabled)
 		return;
-	if (c->curr) {
-		overload_set(at->llc);
-		return;
-	}
-	if (pol->axis[PLACE_AXIS_balance] == PLACE_balance_off || runs_idle_task(cpu))
-		return;
 	overload_set(at->llc);
+	if (pol->axis[PLACE_AXIS_balance] == PLACE_balance_off || !shares_cpu(cpu))
+		return;
 	idle = nearest_idle(p, at->llc);
 	if (idle >= 0) {
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);

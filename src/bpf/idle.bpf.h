@@ -52,7 +52,6 @@ static __always_inline void enter_idle(struct place_cpu *c, u32 cpu, u64 now)
 	}
 	if (has_smt)
 		note_idle_core(cpu, at->llc);
-	count(PLACE_CNT_dispatch_idle);
 }
 
 static __always_inline void leave_idle(struct place_cpu *c, u64 now)

@@ -41,7 +41,6 @@ struct place_cpu {
 	u64 added_nr;		/* tasks that became runnable here, less those that stopped here */
 	u64 added_weight;	/* their weights */
 	u64 idle_since_ns;	/* 0: not idle */
-	u64 curr;		/* key of the running task; 0: none of this scheduler's */
 	/*
 	 * Tasks that may wait in this CPU's queue: all that were inserted, less those its own dispatch
 	 * took.  Never too low; 0 once dispatch finds the queue empty, which pulls and dequeues by
@@ -82,8 +81,7 @@ struct place_task {
 	u32 inverse;		/* 2^32 / weight */
 	u64 vruntime;		/* relative to the home CPU's min_v by convention of fair_queue.h */
 	u64 charged_ns;		/* consumed CPU time already charged to vruntime */
-	u64 since_ns;		/* run-queue clock of that charge, while it runs */
-	u64 picked_ns;		/* consumed CPU time when it was last picked */
+	u64 picked_ns;		/* consumed CPU time when its turn began */
 	u64 queued_ns;		/* run-queue clock when it was inserted into its home CPU's queue */
 } __attribute__((aligned(64)));
 

@@ -28,9 +28,10 @@
  * 4. Why so few callbacks
  *
  *	Each costs more than a hundred instructions a call even if empty.  Going idle is seen in
- *	dispatch (one that finds nothing always precedes idle), the end of idleness in running,
- *	sleep in stopping.  exec_start is the run-queue clock in running, stopping, dispatch and
- *	tick; run time is the difference of sum_exec_runtime.
+ *	dispatch (one that finds nothing always precedes idle), the end of idleness in enqueue and
+ *	dispatch, sleep in stopping.  Nothing tells of a pick: who looks at a running task first
+ *	makes up for that (task_settle).  exec_start is the run-queue clock in stopping, dispatch
+ *	and tick; run time is the difference of sum_exec_runtime.
  */
 #include "balance.bpf.h"
 #include "idle.bpf.h"
@@ -60,6 +61,14 @@ static __always_inline u32 waker_flags(struct task_struct *waker, const struct c
 	return flags;
 }
 
+/* 1 if the current task of the executing CPU was pulled and is still counted elsewhere. */
+static __always_inline u32 unsettled(u32 cpu)
+{
+	struct place_task *t = task_in_table((void *)bpf_get_current_task_btf());
+
+	return t && (t->flags & PLACE_TASK_RUNNABLE) && t->home != (s32)cpu;
+}
+
 /*
  * Completes place_in, whose waker and prev are set.  Returns 0 where the topology does not know one
  * of the CPUs.
@@ -84,7 +93,7 @@ static __always_inline int snapshot(struct place_in *in, struct task_struct *p, 
 		rw = where_at(in->recent);
 		in->recent_at = *rw;
 	}
-	in->waker_nr_running = cpu_nr(c);
+	in->waker_nr_running = cpu_nr(c) + unsettled(in->waker);
 
 	m.allowed = p->cpus_ptr;
 	m.idle = scx_bpf_get_idle_cpumask();
@@ -231,7 +240,6 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	struct place_scratch *sc = scratch_at(cpu);
 	struct place_task *t = task_of(p);
 	bool claimed = false;
-	s32 to = prev_cpu;
 
 	check_slot(pol, cnt);
 	sc->in.waker = cpu;
@@ -255,30 +263,23 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	} else {
 		claimed = place_and_claim_16(p, t, sc, wake_flags, slot);
 	}
-	to = sc->out.cpu;
-	if (claimed) {
-		if (t)
-			t->claimed = to;
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, 0);
-		count_in(cnt, PLACE_CNT_enqueue_direct, 1);
-	}
-	return to;
+	if (claimed && t)
+		t->claimed = sc->out.cpu;
+	return sc->out.cpu;
 }
 
 /* ---- queueing ---- */
 
 /* A claimed CPU that the task did not reach goes idle again, and visible. */
-static __always_inline void settle_claim(struct place_task *t, s32 cpu)
+static __always_inline void settle_claim(struct place_task *t)
 {
 	s32 claimed = t->claimed;
 
 	if (likely(claimed < 0))
 		return;
 	t->claimed = -1;
-	if (claimed != cpu) {
-		scx_bpf_kick_cpu(claimed, SCX_KICK_IDLE);
-		count(PLACE_CNT_event_kick_claimed);
-	}
+	scx_bpf_kick_cpu(claimed, SCX_KICK_IDLE);
+	count(PLACE_CNT_event_kick_claimed);
 }
 
 /* Virtual time of the first task of a queue; false: the queue is empty. */
@@ -310,27 +311,49 @@ static __always_inline bool runs_next(const struct place_policy *pol, struct pla
 	       !fair_preempts(pol, t->vruntime, head_v, t->weight, t->inverse);
 }
 
-/* Does a wakee that has just been placed on c preempt the task that runs there? */
-static __always_inline bool wakeup_preempts(const struct place_policy *pol, struct place_task *t,
-					    const struct place_cpu *c, struct place_counters *cnt, u32 cpu)
+/* The task that runs on a CPU whose run-queue lock is held; NULL: unknown. */
+static __always_inline struct task_struct *curr_on(u32 cpu)
 {
-	struct place_task *curr = task_slot(c->curr, 0);
+	if (cpu == bpf_get_smp_processor_id())
+		return (void *)bpf_get_current_task_btf();
+	return __COMPAT_scx_bpf_cpu_curr(cpu);
+}
+
+/*
+ * Its record, brought up to date; NULL: it is idle or of another class, or its record is not in the
+ * table.
+ */
+static __always_inline struct place_task *settle_curr(struct task_struct *curr, struct place_cpu *c,
+						      u32 cpu)
+{
+	struct place_task *t;
+
+	if (!curr || (curr->flags & PF_IDLE))
+		return NULL;
+	t = task_in_table(curr);
+	if (!t || !(t->flags & PLACE_TASK_RUNNABLE))
+		return NULL;
+	task_settle(t, c, cpu, curr);
+	return t;
+}
+
+/* Does a wakee that has just been placed on cpu preempt the task that runs there? */
+static __always_inline bool wakeup_preempts(const struct place_policy *pol, const struct place_task *t,
+					    const struct place_task *curr_t, struct task_struct *curr,
+					    struct place_counters *cnt, u32 cpu)
+{
 	u64 curr_v;
 	bool yes;
 	s64 ran;
 
-	if (!c->curr || (t->flags & (PLACE_TASK_IDLE_POLICY | PLACE_TASK_BATCH)))
+	if (!curr_t || (t->flags & (PLACE_TASK_IDLE_POLICY | PLACE_TASK_BATCH)))
 		return false;
-	if (curr->key != c->curr) {
-		curr = task_slot(c->curr, 1);
-		if (curr->key != c->curr)
-			return false;	/* its record is elsewhere */
-	}
-	curr_v = curr->vruntime;
-	ran = scx_clock_task(cpu) - curr->since_ns;
-	if (ran > 0)
-		curr_v += fair_delta(ran, curr->weight, curr->inverse);
-	yes = (curr->flags & PLACE_TASK_IDLE_POLICY) ||
+	ran = scx_clock_task(cpu) - curr->se.exec_start;
+	if (ran < 0)
+		ran = 0;
+	ran += curr->se.sum_exec_runtime - curr_t->charged_ns;
+	curr_v = curr_t->vruntime + fair_delta(ran, curr_t->weight, curr_t->inverse);
+	yes = (curr_t->flags & PLACE_TASK_IDLE_POLICY) ||
 	      fair_preempts(pol, curr_v, t->vruntime, t->weight, t->inverse);
 	if (!yes)
 		count_in(cnt, PLACE_CNT_preempt_refused, 1);
@@ -339,10 +362,8 @@ static __always_inline bool wakeup_preempts(const struct place_policy *pol, stru
 
 /* Inserts into the CPU's own queue, in the order of virtual time. */
 static __always_inline void queue_task(struct task_struct *p, struct place_task *t,
-				       struct place_cpu *c, u32 cpu, const struct place_policy *pol,
-				       u64 enq_flags)
+				       struct place_cpu *c, u32 cpu, u64 enq_flags)
 {
-	note_waiting(p, c, cpu, pol);
 	c->queued++;
 	t->flags |= PLACE_TASK_QUEUED;
 	t->queued_ns = scx_clock_task(cpu);
@@ -350,16 +371,10 @@ static __always_inline void queue_task(struct task_struct *p, struct place_task 
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, t->vruntime, enq_flags);
 }
 
-/*
- * Where a wakee goes; see "Queues" above.  preempt.queued asks for an end of the running task's
- * turn as well.
- */
+/* Where a wakee goes that does not preempt; see "Queues" above. */
 static __always_inline u32 wakee_reason(struct task_struct *p, struct place_task *t,
-					struct place_cpu *c, s32 cpu, const struct place_policy *pol,
-					struct place_counters *cnt)
+					struct place_cpu *c, s32 cpu)
 {
-	if (wakeup_preempts(pol, t, c, cnt, cpu))
-		return runs_next(pol, t, c, cpu) ? PLACE_CNT_enqueue_preempt : PLACE_CNT_preempt_queued;
 	if (c->queued)
 		return PLACE_CNT_enqueue_queued;
 	if (p->nr_cpus_allowed == 1 || p->migration_disabled)
@@ -367,6 +382,42 @@ static __always_inline u32 wakee_reason(struct task_struct *p, struct place_task
 	if ((t->flags & PLACE_TASK_SYNC) && cpu_nr(c) == 2 && cpu == bpf_get_smp_processor_id())
 		return PLACE_CNT_enqueue_local_sync;
 	return PLACE_CNT_enqueue_queued;
+}
+
+/*
+ * A woken task arrives on its CPU and is placed.  Returns the counter of where it goes;
+ * preempt.queued: to the queue, and the running task's turn ends.
+ */
+static __always_inline u32 enqueue_woken(struct task_struct *p, struct place_task *t,
+					 struct place_cpu *c, s32 cpu, const struct place_policy *pol,
+					 struct place_counters *cnt)
+{
+	struct task_struct *curr = curr_on(cpu);
+	struct place_task *curr_t = settle_curr(curr, c, cpu);
+	u32 reason;
+
+	t->flags |= PLACE_TASK_WOKEN;
+	task_arrive(t, c, cpu);
+	task_place(t, c, pol);
+	if (!wakeup_preempts(pol, t, curr_t, curr, cnt, cpu))
+		reason = wakee_reason(p, t, c, cpu);
+	else
+		reason = runs_next(pol, t, c, cpu) ? PLACE_CNT_enqueue_preempt : PLACE_CNT_preempt_queued;
+	t->flags &= ~PLACE_TASK_SYNC;
+	return reason;
+}
+
+/* A task that reaches the idle CPU claimed for it. */
+static __always_inline void enqueue_claimed(struct task_struct *p, struct place_task *t,
+					    struct place_cpu *c, s32 cpu, const struct place_policy *pol,
+					    struct place_counters *cnt, u64 enq_flags)
+{
+	t->claimed = -1;
+	task_arrive(t, c, cpu);
+	task_place(t, c, pol);
+	t->flags &= ~PLACE_TASK_SYNC;
+	count_in(cnt, PLACE_CNT_enqueue_direct, 1);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
 }
 
 void BPF_STRUCT_OPS(place_enqueue, struct task_struct *p, u64 enq_flags)
@@ -377,26 +428,32 @@ void BPF_STRUCT_OPS(place_enqueue, struct task_struct *p, u64 enq_flags)
 	s32 cpu = task_on_cpu(p);
 	struct place_task *t = task_of(p);
 	struct place_cpu *c = cpu_at(cpu);
+	bool was_idle = c->idle_since_ns;
 
+	if (was_idle)
+		leave_idle(c, scx_clock_task(cpu));
 	if (unlikely(!t)) {
 		c->queued++;
 		count_in(cnt, PLACE_CNT_enqueue_no_record, 1);
 		scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, c->min_v, enq_flags);
 		return;
 	}
-	settle_claim(t, cpu);
-	if (enq_flags & SCX_ENQ_WAKEUP)
-		t->flags |= PLACE_TASK_WOKEN;
-	task_arrive(t, c, cpu);
-	task_place(t, c, pol);
+	t->flags &= ~PLACE_TASK_QUEUED;
+	if (t->claimed == cpu)
+		return enqueue_claimed(p, t, c, cpu, pol, cnt, enq_flags);
+	settle_claim(t);
 
 	if (enq_flags & SCX_ENQ_WAKEUP) {
-		reason = wakee_reason(p, t, c, cpu, pol, cnt);
-		t->flags &= ~PLACE_TASK_SYNC;
+		reason = enqueue_woken(p, t, c, cpu, pol, cnt);
+	} else {
+		task_arrive(t, c, cpu);
+		task_place(t, c, pol);
 	}
 	if (reason == PLACE_CNT_enqueue_queued || reason == PLACE_CNT_preempt_queued) {
 		count_in(cnt, PLACE_CNT_enqueue_queued, 1);
-		queue_task(p, t, c, cpu, pol, enq_flags);
+		if (!was_idle)
+			note_waiting(p, cpu, pol);
+		queue_task(p, t, c, cpu, enq_flags);
 		if (reason == PLACE_CNT_preempt_queued) {
 			count_in(cnt, PLACE_CNT_preempt_queued, 1);
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -424,7 +481,7 @@ static __always_inline bool picks_prev(struct task_struct *prev, struct place_cp
 
 	if (!t)
 		return false;
-	task_charge(t, c, prev);
+	task_charge(t, c, cpu, prev);
 	t->vruntime = fair_bound_lag(t->vruntime, c->min_v, t->weight);
 	t->vruntime = fair_bound_lead(t->vruntime, c->min_v, cpu_weight(c));
 	if (!leftmost(cpu, &head_v) || (s64)(head_v - t->vruntime) <= 0)
@@ -471,78 +528,50 @@ static __always_inline bool dispatch_own(struct place_cpu *c, u32 cpu)
 		/* Others' pulls and dequeues are in this number, and not in ours. */
 		if (--c->queued)
 			c->queued = scx_bpf_dsq_nr_queued(cpu);
-		count(PLACE_CNT_dispatch_own);
 		return true;
 	}
 	c->queued = 0;
 	return false;
 }
 
+/* Something for a CPU whose running task has nothing left to run; the counter of what it was. */
+static __always_inline u32 dispatch_next(struct place_cpu *c, u32 cpu, bool keep)
+{
+	u32 pulled;
+
+	if (dispatch_own(c, cpu))
+		return PLACE_CNT_dispatch_own;
+	if (keep)
+		return PLACE_CNT_dispatch_keep;
+	if (!anything_overloaded() ||
+	    policy_at(slot_now())->axis[PLACE_AXIS_balance] == PLACE_balance_off)
+		return PLACE_CNT_dispatch_idle;
+	pulled = pull_task(cpu);
+	if (pulled != PLACE_CNT_dispatch_idle)
+		return pulled;
+	/* The pull may have let go of the run-queue lock, and a wakeup come in. */
+	return dispatch_own(c, cpu) ? PLACE_CNT_dispatch_own : PLACE_CNT_dispatch_idle;
+}
+
 void BPF_STRUCT_OPS(place_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct place_cpu *c = cpu_at(cpu);
 	bool keep = prev && (prev->scx.flags & SCX_TASK_QUEUED);
-	u32 pulled;
+	u32 got;
 
 	if (unlikely(c->starve_look) && dispatch_starved(cpu))
 		return count(PLACE_CNT_dispatch_starved);
 	if (keep && c->queued && picks_prev(prev, c, cpu))
 		return count(PLACE_CNT_dispatch_keep);
-	if (dispatch_own(c, cpu))
-		return;
-	if (keep)
-		return count(PLACE_CNT_dispatch_keep);
-	if (anything_overloaded() &&
-	    policy_at(slot_now())->axis[PLACE_AXIS_balance] != PLACE_balance_off) {
-		pulled = pull_task(cpu);
-		if (pulled != PLACE_NR_COUNTERS)
-			return count(pulled);
-		/* The pull may have let go of the run-queue lock, and a wakeup come in. */
-		if (dispatch_own(c, cpu))
-			return;
-	}
-	enter_idle(c, cpu, prev ? prev->se.exec_start : scx_clock_task(cpu));
+	got = dispatch_next(c, cpu, keep);
+	count(got);
+	if (got == PLACE_CNT_dispatch_idle)
+		enter_idle(c, cpu, prev ? prev->se.exec_start : scx_clock_task(cpu));
+	else if (c->idle_since_ns)
+		leave_idle(c, scx_clock_task(cpu));
 }
 
-/* ---- running ---- */
-
-static __always_inline void note_wait(struct place_cpu *c, s64 waited_ns)
-{
-	if (waited_ns > (s64)c->longest_wait_ns)
-		c->longest_wait_ns = waited_ns;
-}
-
-void BPF_STRUCT_OPS(place_running, struct task_struct *p)
-{
-	s32 cpu = task_on_cpu(p);
-	struct place_task *t = task_of(p);
-	struct place_cpu *c = cpu_at(cpu);
-	u64 now = p->se.exec_start;
-	bool in_order;
-
-	if (c->idle_since_ns)
-		leave_idle(c, now);
-	if (unlikely(!t)) {
-		c->curr = 0;
-		return;
-	}
-	settle_claim(t, cpu);
-	in_order = false;
-	if (t->flags & PLACE_TASK_QUEUED) {
-		in_order = t->home == cpu;
-		note_wait(c, now - t->queued_ns);
-		t->flags &= ~PLACE_TASK_QUEUED;
-	}
-	if (t->home != cpu || !(t->flags & PLACE_TASK_RUNNABLE))
-		task_arrive(t, c, cpu);
-	if (t->flags & (PLACE_TASK_WOKEN | PLACE_TASK_NEW))
-		task_place(t, c, policy_at(slot_now()));
-	if (in_order || cpu_nr(c) <= 1)
-		c->min_v = fair_max(c->min_v, t->vruntime);
-	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
-	t->since_ns = now;
-	c->curr = t->key;
-}
+/* ---- stopping ---- */
 
 void BPF_STRUCT_OPS(place_stopping, struct task_struct *p, bool runnable)
 {
@@ -552,8 +581,8 @@ void BPF_STRUCT_OPS(place_stopping, struct task_struct *p, bool runnable)
 
 	if (unlikely(!t))
 		return;
-	task_charge(t, c, p);
-	c->curr = 0;
+	task_charge(t, c, cpu, p);
+	t->picked_ns = t->charged_ns;
 	if (!runnable && (t->flags & PLACE_TASK_RUNNABLE))
 		cpu_sub(c, cpu, t);
 }
@@ -594,7 +623,7 @@ void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
 
 	if (unlikely(!t))
 		return;
-	task_charge(t, c, p);
+	task_charge(t, c, cpu, p);
 	pelt_update(&c->util, p->se.exec_start, 0, 1);
 	update_nr_idle_scan(where_at(cpu)->llc);
 	if (turn_over(pol, t, c, cpu)) {
@@ -675,7 +704,10 @@ void BPF_STRUCT_OPS(place_disable, struct task_struct *p)
 {
 	struct place_task *t = task_of(p);
 
-	if (t && t->home >= 0 && (t->flags & PLACE_TASK_RUNNABLE))
+	if (!t)
+		return;
+	t->flags &= ~PLACE_TASK_QUEUED;
+	if (t->home >= 0 && (t->flags & PLACE_TASK_RUNNABLE))
 		cpu_sub_remote(t);
 }
 
@@ -738,7 +770,6 @@ SCX_OPS_DEFINE(place_ops,
 	       .select_cpu		= (void *)place_select_cpu,
 	       .enqueue			= (void *)place_enqueue,
 	       .dispatch		= (void *)place_dispatch,
-	       .running			= (void *)place_running,
 	       .stopping		= (void *)place_stopping,
 	       .tick			= (void *)place_tick,
 	       .init_task		= (void *)place_init_task,

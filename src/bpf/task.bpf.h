@@ -46,7 +46,8 @@ static __always_inline struct place_task *task_slot(u64 key, u32 which)
 	return TABLE_AT(place_task_table, slot ^ which, slot | 1);
 }
 
-static __always_inline struct place_task *task_of(struct task_struct *p)
+/* The record of a task if it is in the table, where most are; NULL: it may be elsewhere. */
+static __always_inline struct place_task *task_in_table(struct task_struct *p)
 {
 	u64 key = task_key(p);
 	struct place_task *t = task_slot(key, 0);
@@ -54,9 +55,14 @@ static __always_inline struct place_task *task_of(struct task_struct *p)
 	if (likely(t->key == key))
 		return t;
 	t = task_slot(key, 1);
-	if (t->key == key)
-		return t;
-	return bpf_task_storage_get(&place_task_overflow, p, NULL, 0);
+	return t->key == key ? t : NULL;
+}
+
+static __always_inline struct place_task *task_of(struct task_struct *p)
+{
+	struct place_task *t = task_in_table(p);
+
+	return t ?: bpf_task_storage_get(&place_task_overflow, p, NULL, 0);
 }
 
 /* Takes a free slot, else makes a record elsewhere.  NULL: no memory. */
@@ -199,15 +205,44 @@ static __always_inline void task_place(struct place_task *t, struct place_cpu *c
 	t->vruntime = fair_bound_lag(t->vruntime, c->min_v, t->weight);
 }
 
+static __always_inline void note_wait(struct place_cpu *c, s64 waited_ns)
+{
+	if (waited_ns > (s64)c->longest_wait_ns)
+		c->longest_wait_ns = waited_ns;
+}
+
+/*
+ * p runs on c's CPU since its last pick, of which no callback told: a pulled task arrives, and the
+ * queue's time follows one that was picked in order.  For whoever looks at a running task first.
+ */
+static __always_inline void task_settle(struct place_task *t, struct place_cpu *c, u32 cpu,
+					struct task_struct *p)
+{
+	bool away = t->home != (s32)cpu;
+
+	if (unlikely(away || !(t->flags & PLACE_TASK_RUNNABLE)))
+		task_arrive(t, c, cpu);
+	if (!(t->flags & (PLACE_TASK_QUEUED | PLACE_TASK_WOKEN | PLACE_TASK_NEW)))
+		return;
+	if (t->flags & PLACE_TASK_QUEUED) {
+		note_wait(c, p->se.exec_start - (p->se.sum_exec_runtime - t->picked_ns) - t->queued_ns);
+		if (!away)
+			c->min_v = fair_max(c->min_v, t->vruntime);
+		t->flags &= ~PLACE_TASK_QUEUED;
+	}
+	if (t->flags & (PLACE_TASK_WOKEN | PLACE_TASK_NEW))
+		task_place(t, c, policy_at(slot_now()));
+}
+
 /* Charges the CPU time consumed since the last charge; p runs on c's CPU. */
-static __always_inline void task_charge(struct place_task *t, struct place_cpu *c,
+static __always_inline void task_charge(struct place_task *t, struct place_cpu *c, u32 cpu,
 					struct task_struct *p)
 {
 	u64 sum = p->se.sum_exec_runtime;
 
+	task_settle(t, c, cpu, p);
 	t->vruntime += fair_delta(sum - t->charged_ns, t->weight, t->inverse);
 	t->charged_ns = sum;
-	t->since_ns = p->se.exec_start;
 	/* Alone: what waits, in either queue, must not be passed. */
 	if (cpu_nr(c) <= 1)
 		c->min_v = fair_max(c->min_v, t->vruntime);

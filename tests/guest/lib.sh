@@ -73,6 +73,9 @@ processes() {
 	done
 }
 
+# The threads of a process.
+threads() { (cd "/proc/$1/task" && echo *); }
+
 # Runs a command in the background until quiet.
 load() {
 	chrt -o 0 "$@" >/dev/null 2>&1 &

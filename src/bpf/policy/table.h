@@ -51,8 +51,11 @@ PLACE_PARAM(affine, wa_idle, 1, 0, 1, "switch", "wa_414 compares the idleness of
 PLACE_AXIS(fork, stay, PLACEMENT, "Where a new task starts")
 PLACE_VALUE(fork, stay, "On its parent's CPU", "comparison")
 
-PLACE_AXIS(newload, none, PLACEMENT, "The load a new task is given before it has run")
-PLACE_VALUE(newload, none, "No load", "comparison")
+PLACE_AXIS(newload, full, PLACEMENT, "The load a new task is given before it has run")
+PLACE_VALUE(newload, none, "No load and no utilisation", "comparison")
+PLACE_VALUE(newload, full,
+	    "Its weight as load; utilisation as the CPU's other tasks have it per weight, at most half of what is left",
+	    "v6.12")
 
 PLACE_AXIS(claim, test_and_clear, PLACEMENT,
 	   "What happens when two wakers choose the same idle CPU at the same time")

@@ -84,6 +84,11 @@ u32 place_host_wake_affine_weight(const struct wa_weight *a)
 	return wake_affine_weight(a);
 }
 
+void place_host_record_wakee(struct place_flips *f, u64 wakee, u64 now_jiffies, u32 hz)
+{
+	record_wakee(f, wakee, now_jiffies, hz);
+}
+
 u32 place_host_nr_idle_scan(u64 sum_util, u32 nr_cpus, u32 pct)
 {
 	return sis_util_nr_idle_scan(sum_util, nr_cpus, pct);

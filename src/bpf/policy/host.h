@@ -49,7 +49,8 @@ void place_host_claim_lost(struct place_view *v, const struct place_llc *llc, u3
 			   u32 nw);
 u32 place_host_affine_scale(u32 imbalance_pct);
 u32 place_host_wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_size);
-u32 place_host_wake_affine_weight(const struct wa_weight *a);
+u32 place_host_wake_affine_weight(const struct wa_weight *a);	/* enum place_counter */
+void place_host_record_wakee(struct place_flips *f, u64 wakee, u64 now_jiffies, u32 hz);
 u32 place_host_nr_idle_scan(u64 sum_util, u32 nr_cpus, u32 pct);
 u64 place_host_pelt_decay(u64 v, u64 periods);
 u32 place_host_pelt_segments(u64 periods, u32 d1, u32 d3);

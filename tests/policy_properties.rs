@@ -9,8 +9,8 @@ mod naive;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use machines::{moment, recipe, words, IdleCores, Moment, Recipe, Scene, Words};
-use naive::{Affine, Facts, IdleSearch};
+use machines::{counter, moment, recipe, words, IdleCores, Moment, Recipe, Scene, Words};
+use naive::{Affine, Facts, IdleSearch, Wa414};
 use scx_place::bpf_intf as intf;
 use scx_place::policy::Policy;
 use scx_place::topology::{Cpu, Machine};
@@ -31,15 +31,30 @@ fn config() -> ProptestConfig {
     }
 }
 
-const WA_414: Affine = Affine::Wa414 { wa_idle: true };
+const WA_414: Affine = Affine::Wa414(Wa414 {
+    wa_idle: true,
+    wa_weight: true,
+    wa_bias: true,
+    wake_wide: true,
+    pct: [110, 117, 117],
+});
 
 fn affine_rule() -> impl Strategy<Value = Affine> {
+    let parts = (any::<[bool; 4]>(), [100..=200u32, 100..=200, 100..=200]);
     prop_oneof![
         1 => Just(Affine::Off),
         1 => Just(Affine::Always),
         2 => Just(WA_414),
-        1 => Just(Affine::Wa414 { wa_idle: false }),
+        3 => parts.prop_map(|([wa_idle, wa_weight, wa_bias, wake_wide], pct)| {
+            Affine::Wa414(Wa414 { wa_idle, wa_weight, wa_bias, wake_wide, pct })
+        }),
     ]
+}
+
+fn throttled_rule() -> impl Strategy<Value = IdleSearch> {
+    let fudge = prop_oneof![Just(512u32), 1..=65536u32, 1..=4u32];
+    let look_ns = prop_oneof![Just(60u32), 0..=10_000u32];
+    (fudge, look_ns).prop_map(|(fudge, look_ns)| IdleSearch::Sis49 { fudge, look_ns })
 }
 
 fn check(
@@ -67,6 +82,21 @@ proptest! {
     #[test]
     fn mainline_46(r in recipe(), m in moment(IdleCores::Exact), a in affine_rule()) {
         check(&r, &m, a, IdleSearch::Mainline46)?;
+    }
+
+    #[test]
+    fn sis_49(
+        r in recipe(), m in moment(IdleCores::Exact), a in affine_rule(), search in throttled_rule(),
+    ) {
+        check(&r, &m, a, search)?;
+    }
+
+    #[test]
+    fn sis_49_misses_idle_cores(
+        r in recipe(), m in moment(IdleCores::MissingCores), a in affine_rule(),
+        search in throttled_rule(),
+    ) {
+        check(&r, &m, a, search)?;
     }
 
     #[test]
@@ -129,24 +159,52 @@ proptest! {
 
     #[test]
     fn wake_wide(waker in 0..5000u32, wakee in 0..5000u32, size in 1..=64u32) {
-        let (hi, lo) = (waker.max(wakee), waker.min(wakee));
-        let wide = lo >= size && hi >= lo * size;
+        let wide = naive::wake_wide(waker, wakee, size as usize);
         prop_assert_eq!(unsafe { intf::place_host_wake_wide(waker, wakee, size) } == 1, wide);
+    }
+
+    /// Flips count changes of wakee and lose half once a second, if a wakeup comes.
+    #[test]
+    fn record_wakee(
+        start in any::<u64>(), hz in prop_oneof![Just(100u32), Just(250), Just(1000)],
+        wakeups in vec((0..3000u64, 1..4u64), 1..60),
+    ) {
+        let mut flips = intf::place_flips { last_wakee: 0, flips: 0, decayed_at: start as u32 };
+        let (mut now, mut stamp, mut last, mut count) = (start, start, 0, 0u32);
+        for (gap, wakee) in wakeups {
+            now = now.wrapping_add(gap);
+            if now.wrapping_sub(stamp) > u64::from(hz) {
+                count /= 2;
+                stamp = now;
+            }
+            if last != wakee {
+                last = wakee;
+                count += 1;
+            }
+            unsafe { intf::place_host_record_wakee(&mut flips, wakee, now, hz) };
+            prop_assert_eq!(flips.flips, count);
+        }
     }
 
     #[test]
     fn wake_affine_weight(
-        loads in (0..200_000u64, 0..200_000u64, 0..3000u64, 0..3000u64),
+        loads in (0..200_000u32, 0..200_000u32, 0..3000u32, 0..3000u32),
         capacities in (1..=1024u32, 1..=1024u32),
-        (pct, sync, bias) in (100..200u32, any::<bool>(), any::<bool>()),
+        (pct, sync, bias) in (100..=200u32, any::<bool>(), any::<bool>()),
     ) {
         let (waker_load, prev_load, curr_load, task_load) = loads;
-        let (waker_capacity, prev_capacity) = capacities;
         let a = intf::wa_weight {
-            waker_load, prev_load, curr_load, task_load, waker_capacity, prev_capacity,
+            waker_load: waker_load.into(), prev_load: prev_load.into(),
+            curr_load: curr_load.into(), task_load: task_load.into(),
+            waker_capacity: capacities.0, prev_capacity: capacities.1,
             imbalance_pct: pct, sync: sync.into(), bias: bias.into(),
         };
-        prop_assert_eq!(unsafe { intf::place_host_wake_affine_weight(&a) } == 1, wa_weight(&a));
+        let expected = naive::wa_weight(&naive::Weights {
+            cpus: (waker_load, prev_load), tasks: (curr_load, task_load), capacities,
+            pct, sync, bias,
+        });
+        let branch = unsafe { intf::place_host_wake_affine_weight(&a) };
+        prop_assert_eq!(counter("affine", branch as u16), expected);
     }
 
     #[test]
@@ -350,27 +408,6 @@ fn pelt_weight() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0u64), 1..3000u64]
 }
 
-/// WA_WEIGHT in arithmetic that cannot overflow.
-fn wa_weight(a: &intf::wa_weight) -> bool {
-    let wide = |x: u64| i128::from(x);
-    let mut waker = wide(a.waker_load);
-    if a.sync != 0 {
-        if a.curr_load > a.waker_load {
-            return true;
-        }
-        waker -= wide(a.curr_load);
-    }
-    waker += wide(a.task_load);
-    let mut prev = wide(a.prev_load) - wide(a.task_load);
-    if a.bias != 0 {
-        waker *= 100;
-        prev *= i128::from(100 + (a.imbalance_pct - 100) / 2);
-    }
-    waker *= i128::from(a.prev_capacity);
-    prev *= i128::from(a.waker_capacity);
-    waker < prev + i128::from(a.sync != 0)
-}
-
 /// Any period boundary but time 0.
 const PELT_START: u64 = 1 << 20;
 
@@ -536,6 +573,13 @@ mod found {
             waker_is_kthread: false,
             affine_domain: false,
             waker_nr_running: 2,
+            waker_flips: 0,
+            wakee_flips: 0,
+            cpu_loads: (0, 0),
+            capacities: (1024, 1024),
+            task_loads: (0, 0),
+            avg_idle_ns: 0,
+            scan_cost_ns: 0,
         }
     }
 
@@ -634,6 +678,41 @@ mod found {
             ..facts(0)
         };
         assert_eq!(same(&scene, &facts), "nothing");
+    }
+
+    /// Section A.4: 1 ms of idle time pays for scans up to 1953 ns; an eighth is corrected.
+    #[test]
+    fn the_throttle_of_v49_closes_behind_1953_ns() {
+        let scene = scene((0..4).map(|id| cpu(id, id, None)).collect());
+        let search = IdleSearch::Sis49 {
+            fudge: 512,
+            look_ns: 60,
+        };
+        let decide = |scan_cost_ns, idle: &[usize]| {
+            let facts = Facts {
+                idle: idle.iter().copied().collect(),
+                idle_core: idle.iter().copied().collect(),
+                allowed: (0..4).collect(),
+                avg_idle_ns: 1_000_000,
+                scan_cost_ns,
+                ..facts(2)
+            };
+            let expected = naive::wakeup(&scene.topology, &facts, WA_414, search);
+            let result = scene.compare(&facts, WA_414, search, 0, &expected);
+            result.unwrap_or_else(|e| panic!("{e}"));
+            (
+                expected.search,
+                expected.cpu,
+                expected.visited,
+                expected.scan_cost,
+            )
+        };
+        // 1953 + (4 * 60 - 1953) / 8, also where nothing is found.
+        assert_eq!(decide(1953, &[1]), ("thread", 1, 4, Some(1739)));
+        assert_eq!(decide(1953, &[]), ("nothing", 2, 4, Some(1739)));
+        assert_eq!(decide(1954, &[1]), ("throttled", 2, 0, None));
+        // From the target on: the target, then 3; (120 - 0) / 8.
+        assert_eq!(decide(0, &[0, 3]), ("thread", 3, 2, Some(15)));
     }
 
     /// Heavy queues: a task 50 ms ahead must not overtake one that is less far ahead.

@@ -22,6 +22,12 @@ fn wake_wide(waker: u32, wakee: u32, size: u32) -> u32 {
     unsafe { intf::place_host_wake_wide(waker, wakee, size) }
 }
 
+/// The branch of `affine` that WA_WEIGHT takes pulls.
+fn weight_pulls(a: &intf::wa_weight) -> bool {
+    let branch = unsafe { intf::place_host_wake_affine_weight(a) };
+    branch != intf::place_counter_PLACE_CNT_affine_weight_prev
+}
+
 fn slice(policy: &intf::place_policy, weight: u32, nr: u32, sum: u64) -> u64 {
     unsafe { intf::place_host_fair_slice(policy, weight, nr, sum) }
 }
@@ -169,7 +175,7 @@ fn section_h1_11_wa_weight() {
             sync,
             bias: 1,
         };
-        unsafe { intf::place_host_wake_affine_weight(&a) == 1 }
+        weight_pulls(&a)
     };
     // 1024 * 100 = 102400; 949 * 108 = 102492; 948 * 108 = 102384.
     assert!(pulls(949, 0));
@@ -190,7 +196,7 @@ fn section_b_9_wa_weight_sync() {
         sync: 1,
         bias: 0,
     };
-    let pulls = |a: intf::wa_weight| unsafe { intf::place_host_wake_affine_weight(&a) == 1 };
+    let pulls = |a: intf::wa_weight| weight_pulls(&a);
     // 512 on both sides: the tie goes to the waker only if it is about to sleep.
     assert!(pulls(base));
     assert!(!pulls(intf::wa_weight {
@@ -219,6 +225,28 @@ fn section_b_9_wa_weight_sync() {
         prev_capacity: 512,
         ..base
     }));
+}
+
+#[test]
+fn section_b_8_record_wakee() {
+    let mut f = intf::place_flips {
+        last_wakee: 0,
+        flips: 0,
+        decayed_at: 1000,
+    };
+    let mut wake = |wakee, now| {
+        unsafe { intf::place_host_record_wakee(&mut f, wakee, now, 250) };
+        (f.flips, f.decayed_at)
+    };
+    // The same wakee again is no flip.
+    assert_eq!(wake(1, 1000), (1, 1000));
+    assert_eq!(wake(1, 1001), (1, 1000));
+    assert_eq!(wake(2, 1002), (2, 1000));
+    assert_eq!(wake(1, 1250), (3, 1000));
+    // More than a second: halved before it counts, once however long ago.
+    assert_eq!(wake(2, 1251), (2, 1251));
+    assert_eq!(wake(1, 9999), (2, 9999));
+    assert_eq!(wake(1, 99_999), (1, 99_999));
 }
 
 #[test]

@@ -310,6 +310,12 @@ pub struct Moment {
     pub waker_is_kthread: bool,
     pub affine_domain: bool,
     pub waker_nr_running: u32,
+    pub flips: (u32, u32),
+    pub cpu_loads: (u32, u32),
+    pub task_loads: (u32, u32),
+    pub capacities: (u32, u32),
+    pub avg_idle_ns: u64,
+    pub scan_cost_ns: u32,
     /// What the parts of `place_in` hold that no rule may read.
     pub garbage: u64,
 }
@@ -335,8 +341,9 @@ pub fn moment(idle_cores: IdleCores) -> impl Strategy<Value = Moment> {
         prop_oneof![Just(0u64), Just(u64::MAX), any::<u64>()],
     );
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    ((0..1024usize, prev, recent), sets, numbers, flags).prop_map(
-        move |((waker, prev, recent), sets, numbers, flags)| {
+    ((0..1024usize, prev, recent), sets, numbers, flags, loads()).prop_map(
+        move |((waker, prev, recent), sets, numbers, flags, loads)| {
+            let (flips, cpu_loads, task_loads, capacities, (avg_idle_ns, scan_cost_ns)) = loads;
             let (idle, idle_by_core, sched_idle, allowed, missing, has_idle_cores) = sets;
             let (nr_idle_scan, scan_percent, force, waker_nr_running, garbage) = numbers;
             let (sync, kthread_a, kthread_b, affine_domain) = flags;
@@ -358,9 +365,36 @@ pub fn moment(idle_cores: IdleCores) -> impl Strategy<Value = Moment> {
                 waker_is_kthread: kthread_a && kthread_b,
                 affine_domain: affine_domain || waker_nr_running == 1,
                 waker_nr_running,
+                flips,
+                cpu_loads,
+                task_loads,
+                capacities,
+                avg_idle_ns,
+                scan_cost_ns,
                 garbage,
             }
         },
+    )
+}
+
+type Pair = (u32, u32);
+
+/// Flips; loads of CPUs and tasks; capacities; idle time and scan cost.
+fn loads() -> impl Strategy<Value = (Pair, Pair, Pair, Pair, (u64, u32))> {
+    let flips = prop_oneof![
+        3 => (0..4u32, 0..4u32),
+        2 => (0..40u32, 0..400u32),
+        2 => (0..400u32, 0..40u32),
+    ];
+    let load = || prop_oneof![1 => Just(0u32), 4 => 0..3000u32, 1 => 0..100_000_000u32];
+    let capacity = || prop_oneof![3 => Just(1024u32), 1 => 1..=1024u32];
+    let cost = prop_oneof![1 => Just(0u32), 3 => 0..3000u32, 1 => 0..2_000_000u32];
+    (
+        flips,
+        (load(), load()),
+        (load(), load()),
+        (capacity(), capacity()),
+        (0..=1_000_000u64, cost),
     )
 }
 
@@ -472,6 +506,13 @@ impl Scene {
             waker_is_kthread: m.waker_is_kthread,
             affine_domain: m.affine_domain,
             waker_nr_running: m.waker_nr_running,
+            waker_flips: m.flips.0,
+            wakee_flips: m.flips.1,
+            cpu_loads: m.cpu_loads,
+            capacities: m.capacities,
+            task_loads: m.task_loads,
+            avg_idle_ns: m.avg_idle_ns,
+            scan_cost_ns: m.scan_cost_ns,
         }
     }
 
@@ -549,6 +590,16 @@ impl Scene {
             recent_at: f.recent.map_or(junk_where, at),
             flags,
             waker_nr_running: f.waker_nr_running,
+            waker_flips: f.waker_flips,
+            wakee_flips: f.wakee_flips,
+            waker_load: f.cpu_loads.0,
+            prev_load: f.cpu_loads.1,
+            curr_load: f.task_loads.0,
+            task_load: f.task_loads.1,
+            waker_capacity: f.capacities.0,
+            prev_capacity: f.capacities.1,
+            avg_idle_ns: f.avg_idle_ns,
+            scan_cost_ns: f.scan_cost_ns,
             view: [
                 self.view(f, p, nw, garbage),
                 if w == p {
@@ -584,6 +635,7 @@ impl Scene {
             effects: junk as u16,
             visited: junk,
             idle: junk,
+            scan_cost_ns: junk,
         };
         // SAFETY: all pointers are to live, initialised structures.
         unsafe {
@@ -645,12 +697,13 @@ fn decision(out: &intf::place_out) -> Decision {
         visited: out.visited,
         clear_idle_cores: effect(intf::place_effects_PLACE_EFFECT_CLEAR_IDLE_CORES),
         set_recent: effect(intf::place_effects_PLACE_EFFECT_SET_RECENT),
+        scan_cost: effect(intf::place_effects_PLACE_EFFECT_SCAN_COST).then_some(out.scan_cost_ns),
         claim: out.idle != 0,
     }
 }
 
 /// The name of a counter of that stage.
-fn counter(stage: &str, index: u16) -> &'static str {
+pub fn counter(stage: &str, index: u16) -> &'static str {
     if u32::from(index) >= intf::place_counter_PLACE_NR_COUNTERS {
         return "no counter";
     }
@@ -670,19 +723,39 @@ fn counter(stage: &str, index: u16) -> &'static str {
 pub fn native(affine: Affine, search: IdleSearch) -> intf::place_policy {
     // SAFETY: plain integers, for which zero is a value.
     let mut policy: intf::place_policy = unsafe { std::mem::zeroed() };
+    let mut set = |param: intf::place_param, n: u32| policy.param[param as usize] = n;
+    if let IdleSearch::Sis49 { fudge, look_ns } = search {
+        set(intf::place_param_PLACE_PARAM_sis_fudge, fudge);
+        set(intf::place_param_PLACE_PARAM_scan_cost_ns, look_ns);
+    }
+    if let Affine::Wa414(rule) = affine {
+        set(intf::place_param_PLACE_PARAM_wa_idle, rule.wa_idle.into());
+        set(
+            intf::place_param_PLACE_PARAM_wa_weight,
+            rule.wa_weight.into(),
+        );
+        set(intf::place_param_PLACE_PARAM_wa_bias, rule.wa_bias.into());
+        set(
+            intf::place_param_PLACE_PARAM_wake_wide,
+            rule.wake_wide.into(),
+        );
+        set(intf::place_param_PLACE_PARAM_imbalance_pct_smt, rule.pct[0]);
+        set(intf::place_param_PLACE_PARAM_imbalance_pct_llc, rule.pct[1]);
+        set(
+            intf::place_param_PLACE_PARAM_imbalance_pct_wide,
+            rule.pct[2],
+        );
+    }
     policy.axis[intf::place_axis_PLACE_AXIS_idle_search as usize] = match search {
         IdleSearch::None => intf::place_value_PLACE_idle_search_none,
         IdleSearch::Mainline46 => intf::place_value_PLACE_idle_search_mainline_46,
+        IdleSearch::Sis49 { .. } => intf::place_value_PLACE_idle_search_sis_49,
         IdleSearch::SisModern => intf::place_value_PLACE_idle_search_sis_modern,
     };
-    let wa_idle = intf::place_param_PLACE_PARAM_wa_idle as usize;
     policy.axis[intf::place_axis_PLACE_AXIS_affine as usize] = match affine {
         Affine::Off => intf::place_value_PLACE_affine_off,
         Affine::Always => intf::place_value_PLACE_affine_always,
-        Affine::Wa414 { wa_idle: on } => {
-            policy.param[wa_idle] = u32::from(on);
-            intf::place_value_PLACE_affine_wa_414
-        }
+        Affine::Wa414(_) => intf::place_value_PLACE_affine_wa_414,
     };
     policy
 }

@@ -2,7 +2,7 @@
 
 //! The placement rules once more, as plainly as they can be written: loops over CPU numbers on
 //! sets of the whole machine.  Shares nothing with the policy files but the description of the
-//! machine, so that each can show the other wrong.  Follows sections A.1, A.6, B.1 and B.9 of the
+//! machine, so that each can show the other wrong.  Follows sections A.1, A.4, A.6, B.1, B.8 and B.9 of the
 //! specification and, where that is silent, `select_idle_sibling` and `wake_affine` of the kernel.
 //!
 //! Branches are given by the names that `counters.h` gives them.
@@ -141,19 +141,45 @@ pub struct Facts {
     pub waker_is_kthread: bool,
     pub affine_domain: bool,
     pub waker_nr_running: u32,
+    pub waker_flips: u32,
+    pub wakee_flips: u32,
+    /// Of the waker's and of the previous CPU.
+    pub cpu_loads: (u32, u32),
+    pub capacities: (u32, u32),
+    /// Of the waker and of the wakee.
+    pub task_loads: (u32, u32),
+    /// Of the waker's CPU.
+    pub avg_idle_ns: u64,
+    /// Of the waker's cache.
+    pub scan_cost_ns: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Affine {
     Off,
     Always,
-    Wa414 { wa_idle: bool },
+    Wa414(Wa414),
+}
+
+/// The parts of the rule, and the imbalance percentages within a core, a cache and beyond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wa414 {
+    pub wa_idle: bool,
+    pub wa_weight: bool,
+    pub wa_bias: bool,
+    pub wake_wide: bool,
+    pub pct: [u32; 3],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleSearch {
     None,
     Mainline46,
+    /// The divisor of the idle time, and what a look at a CPU costs in ns.
+    Sis49 {
+        fudge: u32,
+        look_ns: u32,
+    },
     SisModern,
 }
 
@@ -167,6 +193,8 @@ pub struct Decision {
     pub visited: u32,
     pub clear_idle_cores: bool,
     pub set_recent: bool,
+    /// What becomes the cost of a scan.
+    pub scan_cost: Option<u32>,
     /// Idle, and the wakee may run there.
     pub claim: bool,
 }
@@ -177,7 +205,8 @@ struct Search {
     visited: u32,
     clear_idle_cores: bool,
     set_recent: bool,
-    /// SIS_UTIL kept the scan from seeing all candidates.
+    scan_cost: Option<u32>,
+    /// SIS_UTIL, or the throttle of v4.9, kept the scan from seeing all candidates.
     throttled: bool,
 }
 
@@ -187,6 +216,7 @@ pub fn wakeup(t: &Topology, f: &Facts, affine: Affine, search: IdleSearch) -> De
     let (cpu, branch) = match search {
         IdleSearch::None => (target, "none"),
         IdleSearch::Mainline46 => mainline_46(t, f, target, &mut s),
+        IdleSearch::Sis49 { fudge, look_ns } => sis_49(t, f, target, fudge, look_ns, &mut s),
         IdleSearch::SisModern => sis_modern(t, f, target, &mut s),
     };
     Decision {
@@ -198,6 +228,7 @@ pub fn wakeup(t: &Topology, f: &Facts, affine: Affine, search: IdleSearch) -> De
         visited: s.visited,
         clear_idle_cores: s.clear_idle_cores,
         set_recent: s.set_recent,
+        scan_cost: s.scan_cost,
         claim: f.idle.contains(&cpu) && f.allowed.contains(&cpu),
     }
 }
@@ -226,6 +257,11 @@ fn wake_affine(t: &Topology, f: &Facts, rule: Affine) -> (usize, &'static str) {
     if f.waker == f.prev {
         return (f.prev, "same_cpu");
     }
+    if let Affine::Wa414(rule) = rule {
+        if rule.wake_wide && wake_wide(f.waker_flips, f.wakee_flips, t.llc(f.waker).len()) {
+            return (f.prev, "wake_wide");
+        }
+    }
     if !f.allowed.contains(&f.waker) {
         return (f.prev, "not_allowed");
     }
@@ -235,8 +271,79 @@ fn wake_affine(t: &Topology, f: &Facts, rule: Affine) -> (usize, &'static str) {
     match rule {
         Affine::Off => (f.prev, "off"),
         Affine::Always => (f.waker, "always"),
-        Affine::Wa414 { wa_idle: false } => (f.prev, "undecided"),
-        Affine::Wa414 { wa_idle: true } => wa_idle(t, f),
+        Affine::Wa414(rule) => wa_414(t, f, rule),
+    }
+}
+
+fn wa_414(t: &Topology, f: &Facts, rule: Wa414) -> (usize, &'static str) {
+    let mut verdict = (f.prev, "undecided");
+    if rule.wa_idle {
+        verdict = wa_idle(t, f);
+    }
+    if rule.wa_weight && verdict.1 == "undecided" {
+        let [smt, llc, wide] = rule.pct;
+        let pct = if t.core(f.waker).contains(&f.prev) {
+            smt
+        } else if t.share_cache(f.waker, f.prev) {
+            llc
+        } else {
+            wide
+        };
+        let branch = wa_weight(&Weights {
+            cpus: f.cpu_loads,
+            tasks: f.task_loads,
+            capacities: f.capacities,
+            pct,
+            sync: f.sync,
+            bias: rule.wa_bias,
+        });
+        verdict = match branch {
+            "weight_prev" => (f.prev, branch),
+            _ => (f.waker, branch),
+        };
+    }
+    verdict
+}
+
+pub fn wake_wide(waker_flips: u32, wakee_flips: u32, llc_size: usize) -> bool {
+    let (hi, lo) = (waker_flips.max(wakee_flips), waker_flips.min(wakee_flips));
+    lo as usize >= llc_size && hi as usize >= lo as usize * llc_size
+}
+
+/// Pairs are (waker's, previous or wakee's).
+pub struct Weights {
+    pub cpus: (u32, u32),
+    pub tasks: (u32, u32),
+    pub capacities: (u32, u32),
+    pub pct: u32,
+    pub sync: bool,
+    pub bias: bool,
+}
+
+/// In arithmetic that cannot overflow.
+pub fn wa_weight(w: &Weights) -> &'static str {
+    let mut here = i128::from(w.cpus.0);
+    if w.sync {
+        if w.tasks.0 > w.cpus.0 {
+            return "weight_sync";
+        }
+        here -= i128::from(w.tasks.0);
+    }
+    here += i128::from(w.tasks.1);
+    let mut there = i128::from(w.cpus.1) - i128::from(w.tasks.1);
+    if w.bias {
+        here *= 100;
+        there *= i128::from(100 + (w.pct - 100) / 2);
+    }
+    here *= i128::from(w.capacities.1);
+    there *= i128::from(w.capacities.0);
+    if w.sync {
+        there += 1;
+    }
+    if here < there {
+        "weight_waker"
+    } else {
+        "weight_prev"
     }
 }
 
@@ -331,6 +438,83 @@ fn walk(f: &Facts, groups: &[Vec<usize>], cores: bool, s: &mut Search) -> Option
         }
     }
     None
+}
+
+/// v4.9, with a scan that takes `look_ns` for each CPU it looks at.
+fn sis_49(
+    t: &Topology,
+    f: &Facts,
+    target: usize,
+    fudge: u32,
+    look_ns: u32,
+    s: &mut Search,
+) -> (usize, &'static str) {
+    let idle = |c: usize| f.idle.contains(&c);
+    if idle(target) {
+        return (target, "target_idle");
+    }
+    if f.prev != target && t.share_cache(f.prev, target) && idle(f.prev) {
+        return (f.prev, "prev_idle");
+    }
+    let llc = t.llc(target);
+    // No domain of shared cache.
+    if llc.len() == 1 {
+        return (target, "nothing");
+    }
+    let smt = llc.iter().any(|&c| t.core(c).len() > 1);
+    let around = || {
+        let order = t.wrap(target).into_iter();
+        order.filter(|c| llc.contains(c) && f.allowed.contains(c))
+    };
+
+    if smt && f.has_idle_cores.contains(&t.cpu(target).llc) {
+        let mut gone: BTreeSet<usize> = BTreeSet::new();
+        for c in around() {
+            if gone.contains(&c) {
+                continue;
+            }
+            s.visited += 1;
+            gone.extend(t.core(c));
+            if is_idle_core(f, t.core(c)) {
+                return (c, "core");
+            }
+        }
+        s.clear_idle_cores = true;
+    }
+
+    if t.llc(f.waker).len() > 1 {
+        if f.avg_idle_ns / u64::from(fudge) < u64::from(f.scan_cost_ns) {
+            s.throttled = true;
+        } else {
+            let (mut looks, mut found) = (0, None);
+            for c in around() {
+                looks += 1;
+                if idle(c) {
+                    found = Some(c);
+                    break;
+                }
+            }
+            s.visited += looks;
+            let cost = i64::from(f.scan_cost_ns);
+            let time = i64::from(looks) * i64::from(look_ns);
+            s.scan_cost = Some((cost + (time - cost) / 8) as u32);
+            if let Some(c) = found {
+                return (c, "thread");
+            }
+        }
+    }
+
+    if smt {
+        for &c in t.core(target) {
+            if f.allowed.contains(&c) {
+                s.visited += 1;
+                if idle(c) {
+                    return (c, "smt_target");
+                }
+            }
+        }
+    }
+    (target, if s.throttled { "throttled" } else { "nothing" })
 }
 
 /// v6.12 on symmetric CPUs.

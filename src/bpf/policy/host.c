@@ -5,6 +5,7 @@
  */
 #include "host.h"
 #include "fair_queue.h"
+#include "newload.h"
 #include "placement.h"
 
 #define PLACEMENT 1
@@ -83,6 +84,11 @@ u32 place_host_wake_affine_weight(const struct wa_weight *a)
 	return wake_affine_weight(a);
 }
 
+void place_host_record_wakee(struct place_flips *f, u64 wakee, u64 now_jiffies, u32 hz)
+{
+	record_wakee(f, wakee, now_jiffies, hz);
+}
+
 u32 place_host_nr_idle_scan(u64 sum_util, u32 nr_cpus, u32 pct)
 {
 	return sis_util_nr_idle_scan(sum_util, nr_cpus, pct);
@@ -106,6 +112,89 @@ u32 place_host_pelt_update(struct pelt *p, u64 now_ns, u64 weight, u32 running)
 u32 place_host_pelt_util_idle(const struct pelt *p, u64 now_ns)
 {
 	return pelt_util_idle(p, now_ns);
+}
+
+u32 place_host_pelt_task_update(struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable, u32 running)
+{
+	return pelt_task_update(t, now_ns, weight, runnable, running);
+}
+
+u32 place_host_pelt_queue_update(struct pelt_queue *q, u64 now_ns, u64 weight_sum, u32 running)
+{
+	return pelt_queue_update(q, now_ns, weight_sum, running);
+}
+
+void place_host_pelt_attach(struct pelt_queue *q, struct pelt_task *t, u32 weight)
+{
+	pelt_attach(q, t, weight, fair_inverse(weight));
+}
+
+void place_host_pelt_detach(struct pelt_queue *q, struct pelt_task *t, u32 weight)
+{
+	pelt_detach(q, t, weight);
+}
+
+void place_host_pelt_enqueue(struct pelt_queue *q, const struct pelt_task *t, u32 weight)
+{
+	pelt_enqueue(q, t, weight);
+}
+
+void place_host_pelt_dequeue(struct pelt_queue *q, const struct pelt_task *t, u32 weight)
+{
+	pelt_dequeue(q, t, weight);
+}
+
+void place_host_pelt_task_reweight(struct pelt_task *t, u32 weight)
+{
+	pelt_task_reweight(t, weight);
+}
+
+void place_host_pelt_queue_reweight(struct pelt_queue *q, struct pelt_task *t, u32 old_weight,
+				    u32 weight, u32 runnable)
+{
+	pelt_queue_reweight(q, t, old_weight, weight, runnable);
+}
+
+void place_host_pelt_leave(struct pelt_task *t, u64 home_last_ns, u64 now_ns, u32 weight,
+			   u32 runnable, struct pelt_inbox *out)
+{
+	pelt_leave(t, home_last_ns, now_ns, weight, runnable, out);
+}
+
+void place_host_pelt_queue_fold(struct pelt_queue *q, u32 load, u32 runnable, u32 util)
+{
+	pelt_queue_fold(q, load, runnable, util);
+}
+
+u32 place_host_pelt_read_load(const struct pelt_queue *q, u64 now_ns, u32 weight_sum)
+{
+	return pelt_read_load(q, now_ns, weight_sum);
+}
+
+u32 place_host_pelt_read_runnable_load(const struct pelt_queue *q, u64 now_ns, u32 weight_sum)
+{
+	return pelt_read_runnable_load(q, now_ns, weight_sum);
+}
+
+u32 place_host_pelt_read_util(const struct pelt_queue *q, u64 now_ns, u32 running)
+{
+	return pelt_read_util(q, now_ns, running);
+}
+
+u32 place_host_pelt_read_task_load(const struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable)
+{
+	return pelt_read_task_load(t, now_ns, weight, runnable);
+}
+
+void place_host_new_task_load(const struct place_policy *pol, struct pelt_task *t, u32 weight)
+{
+	new_task_load(pol, t, weight);
+}
+
+void place_host_new_task_util(const struct place_policy *pol, struct pelt_task *t,
+			      const struct pelt_queue *q, u32 weight, u32 capacity)
+{
+	new_task_util(pol, t, q, weight, capacity);
 }
 
 u32 place_host_weight(u32 nice_index, u32 idle_policy)

@@ -49,12 +49,32 @@ void place_host_claim_lost(struct place_view *v, const struct place_llc *llc, u3
 			   u32 nw);
 u32 place_host_affine_scale(u32 imbalance_pct);
 u32 place_host_wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_size);
-u32 place_host_wake_affine_weight(const struct wa_weight *a);
+u32 place_host_wake_affine_weight(const struct wa_weight *a);	/* enum place_counter */
+void place_host_record_wakee(struct place_flips *f, u64 wakee, u64 now_jiffies, u32 hz);
 u32 place_host_nr_idle_scan(u64 sum_util, u32 nr_cpus, u32 pct);
 u64 place_host_pelt_decay(u64 v, u64 periods);
 u32 place_host_pelt_segments(u64 periods, u32 d1, u32 d3);
 u32 place_host_pelt_update(struct pelt *p, u64 now_ns, u64 weight, u32 running);
 u32 place_host_pelt_util_idle(const struct pelt *p, u64 now_ns);
+u32 place_host_pelt_task_update(struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable, u32 running);
+u32 place_host_pelt_queue_update(struct pelt_queue *q, u64 now_ns, u64 weight_sum, u32 running);
+void place_host_pelt_attach(struct pelt_queue *q, struct pelt_task *t, u32 weight);
+void place_host_pelt_detach(struct pelt_queue *q, struct pelt_task *t, u32 weight);
+void place_host_pelt_enqueue(struct pelt_queue *q, const struct pelt_task *t, u32 weight);
+void place_host_pelt_dequeue(struct pelt_queue *q, const struct pelt_task *t, u32 weight);
+void place_host_pelt_task_reweight(struct pelt_task *t, u32 weight);
+void place_host_pelt_queue_reweight(struct pelt_queue *q, struct pelt_task *t, u32 old_weight,
+				    u32 weight, u32 runnable);
+void place_host_pelt_leave(struct pelt_task *t, u64 home_last_ns, u64 now_ns, u32 weight,
+			   u32 runnable, struct pelt_inbox *out);
+void place_host_pelt_queue_fold(struct pelt_queue *q, u32 load, u32 runnable, u32 util);
+u32 place_host_pelt_read_load(const struct pelt_queue *q, u64 now_ns, u32 weight_sum);
+u32 place_host_pelt_read_runnable_load(const struct pelt_queue *q, u64 now_ns, u32 weight_sum);
+u32 place_host_pelt_read_util(const struct pelt_queue *q, u64 now_ns, u32 running);
+u32 place_host_pelt_read_task_load(const struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable);
+void place_host_new_task_load(const struct place_policy *pol, struct pelt_task *t, u32 weight);
+void place_host_new_task_util(const struct place_policy *pol, struct pelt_task *t,
+			      const struct pelt_queue *q, u32 weight, u32 capacity);
 u32 place_host_weight(u32 nice_index, u32 idle_policy);
 u32 place_host_inverse(u32 weight);
 u64 place_host_fair_delta(u64 delta_ns, u32 weight);

@@ -16,6 +16,20 @@
  *   4. T's other threads in ring order behind T: the first that is idle and allowed.
  *   5. T.
  *
+ * sis_49 (v4.9):
+ *   1. T idle: T.
+ *   2. P another CPU of T's cache, idle: P.
+ *   3. T alone in its cache: T.
+ *   4. SMT and an idle core expected: from T, the first allowed CPU whose core is all idle.  None:
+ *      has_idle_cores is cleared.
+ *   5. the average idle time of the waker's CPU, divided by sis_fudge, is at least the average cost
+ *      of a scan, kept in the waker's cache: from T, the first idle allowed CPU.  An eighth of what
+ *      the cost was off is corrected, whether the scan found one or not.  The waker's CPU alone in
+ *      its cache has no such average and does not scan.
+ *   6. SMT: the lowest idle allowed thread of T's core.
+ *   7. T.
+ *   The kernel measures what a scan costs; here each look at a CPU costs scan_cost_ns.
+ *
  * sis_modern (v6.12), free = idle or running SCHED_IDLE tasks only:
  *   1. T free: T.
  *   2. P another CPU of T's cache, free: P; with L2 clusters only if P is in T's, else kept.
@@ -254,6 +268,84 @@ place_inline void search_scan(const struct place_llc *llc, const struct place_vi
 	search_end(s, fallback, fallback >= 0 ? PLACE_CNT_search_core_thread : PLACE_CNT_search_nothing);
 }
 
+/* Step 5 of sis_49, throttle aside.  The new average cost goes to *out. */
+place_inline s32 scan_49(const struct place_policy *pol, const struct place_in *in,
+			 struct place_search *s, struct place_out *out, const u32 nw)
+{
+	u32 before = s->visited, cost = in->scan_cost_ns, spent;
+	s32 cpu;
+
+	s->budget = ~0u;
+	cpu = scan_threads(s, nw);
+	spent = (s->visited - before) * pol->param[PLACE_PARAM_scan_cost_ns];
+	/* The kernel's signed division cuts off towards zero. */
+	out->scan_cost_ns = spent < cost ? cost - (cost - spent) / 8 : cost + (spent - cost) / 8;
+	return cpu;
+}
+
+/* a / fudge < cost for whole numbers, without dividing. */
+place_inline int throttles_49(const struct place_policy *pol, const struct place_in *in)
+{
+	return in->avg_idle_ns < (u64)in->scan_cost_ns * pol->param[PLACE_PARAM_sis_fudge];
+}
+
+/* Step 6 of sis_49. */
+place_inline s32 search_49_smt(const struct place_llc *llc, const struct place_view *v,
+			       struct place_search *s, u32 target_core, const u32 nw)
+{
+	struct place_mask *own = &s->t[0], *q = &s->t[1];
+	s32 cpu;
+
+	llc_core_threads(llc, s, own, target_core, nw);
+	mask_and(own, own, &v->allowed, nw);
+	mask_and(q, own, &v->idle, nw);
+	cpu = mask_first_from(q, 0, nw);
+	s->visited += cpu < 0 ? mask_count(own, nw) : mask_count_until(own, 0, cpu, nw);
+	return cpu;
+}
+
+/* waker_llc_cpus: CPUs in the waker's cache. */
+place_inline void search_sis_49(const struct place_policy *pol, const struct place_in *in,
+				const struct place_llc *llc, const struct place_view *v,
+				const struct place_where *t_at, u32 waker_llc_cpus,
+				struct place_search *s, u16 *effects, struct place_out *out,
+				const u32 nw)
+{
+	s32 cpu, no_fallback = 0;
+
+	if (mask_test(&v->idle, s->target, nw))
+		return search_end(s, s->target, PLACE_CNT_search_target_idle);
+	if (in->prev_at.llc == t_at->llc && in->prev_at.local != s->target &&
+	    mask_test(&v->idle, in->prev_at.local, nw))
+		return search_end(s, in->prev_at.local, PLACE_CNT_search_prev_idle);
+	if (llc->nr_cpus < 2)
+		return search_end(s, -1, PLACE_CNT_search_nothing);
+	s->from = s->target;
+	mask_and(&s->free, &v->idle, &llc->span, nw);
+	mask_and(&s->cpus, &v->allowed, &llc->span, nw);
+	if (llc->threads > 1 && v->has_idle_cores) {
+		cpu = scan_cores(llc, v, s, &no_fallback, nw);
+		if (cpu >= 0)
+			return search_end(s, cpu, PLACE_CNT_search_core);
+		*effects |= PLACE_EFFECT_CLEAR_IDLE_CORES;
+	}
+	if (waker_llc_cpus > 1) {
+		s->throttled = throttles_49(pol, in);
+		if (!s->throttled) {
+			*effects |= PLACE_EFFECT_SCAN_COST;
+			cpu = scan_49(pol, in, s, out, nw);
+			if (cpu >= 0)
+				return search_end(s, cpu, PLACE_CNT_search_thread);
+		}
+	}
+	if (llc->threads > 1) {
+		cpu = search_49_smt(llc, v, s, t_at->core, nw);
+		if (cpu >= 0)
+			return search_end(s, cpu, PLACE_CNT_search_smt_target);
+	}
+	search_end(s, -1, s->throttled ? PLACE_CNT_search_throttled : PLACE_CNT_search_nothing);
+}
+
 /* CPUs that are kept for the case that nothing better is found. */
 struct place_kept {
 	s32 prev, recent;
@@ -354,12 +446,12 @@ place_inline u32 search_outcome(const struct place_view *v, struct place_search 
 
 /*
  * Searches the cache of the target, whose description, view and place are given, and completes
- * *out.  `memory` is used by the wide forms only.
+ * *out.  `memory` is used by the wide forms only; waker_llc_cpus: CPUs in the waker's cache.
  */
 place_inline void idle_search(const struct place_policy *pol, const struct place_in *in,
 			      const struct place_llc *llc, const struct place_view *v,
-			      const struct place_where *t_at, struct place_search *memory,
-			      struct place_out *out, const u32 nw)
+			      const struct place_where *t_at, u32 waker_llc_cpus,
+			      struct place_search *memory, struct place_out *out, const u32 nw)
 {
 	struct place_search registers;
 	struct place_search *s = nw == 1 ? &registers : memory;
@@ -370,9 +462,12 @@ place_inline void idle_search(const struct place_policy *pol, const struct place
 	s->from = t_at->local + 1;
 	s->visited = 0;
 	s->throttled = 0;
+	out->scan_cost_ns = 0;
 	search_end(s, -1, PLACE_CNT_search_none);
 	if (rule == PLACE_idle_search_mainline_46)
 		search_mainline_46(in, llc, v, t_at, s, nw);
+	else if (rule == PLACE_idle_search_sis_49)
+		search_sis_49(pol, in, llc, v, t_at, waker_llc_cpus, s, &effects, out, nw);
 	else if (rule == PLACE_idle_search_sis_modern)
 		search_sis_modern(in, llc, v, t_at, s, &effects, nw);
 

@@ -47,6 +47,7 @@ struct place_llc {
 	/* Hints, written by the BPF program. */
 	u32 has_idle_cores __attribute__((aligned(64)));
 	u32 nr_idle_scan;	/* the SIS_UTIL budget */
+	u32 avg_scan_cost_ns;	/* sis_49: what a scan costs */
 	u64 next_scan_update_ns;
 	struct place_mask sched_idle;	/* CPUs that run nothing but SCHED_IDLE tasks */
 };
@@ -71,6 +72,16 @@ struct place_view {
 	u32 nr_idle_scan;
 };
 
+/*
+ * What is kept of a waker: how often it turns to another wakee, halved once a second.  It lives in
+ * the waker's record; see record_wakee().
+ */
+struct place_flips {
+	u64 last_wakee;			/* key of the task it woke last; 0: none yet */
+	u32 flips;
+	u32 decayed_at;			/* in jiffies, their lowest 32 bits */
+};
+
 enum place_in_flags {
 	PLACE_IN_SYNC = 1,		/* the waker says it is about to sleep (and is not exiting) */
 	PLACE_IN_WAKER_KTHREAD = 2,	/* the waker is a per-CPU kernel thread in task context */
@@ -84,12 +95,25 @@ struct place_in {
 	struct place_where waker_at, prev_at, recent_at;
 	u32 flags;			/* enum place_in_flags */
 	u32 waker_nr_running;		/* runnable tasks on the waker's CPU, the waker included */
+	/*
+	 * For affine=wa_414 where waker and prev differ; not read otherwise.  Flips with wake_wide,
+	 * after record_wakee().  Loads with wa_weight: load_avg, the sleeping part included, read by
+	 * pelt_read_load and pelt_read_task_load.  Capacities: 1024 for the largest CPU.
+	 */
+	u32 waker_flips, wakee_flips;
+	u32 waker_load, prev_load;	/* of the two CPUs */
+	u32 curr_load, task_load;	/* of the waker and of the wakee */
+	u32 waker_capacity, prev_capacity;
+	/* For idle_search=sis_49. */
+	u64 avg_idle_ns;		/* average idle time of the waker's CPU */
+	u32 scan_cost_ns;		/* avg_scan_cost_ns of the waker's cache */
 	struct place_view view[2];	/* [0] cache of prev; [1] cache of waker, if another */
 };
 
 enum place_effects {
 	PLACE_EFFECT_CLEAR_IDLE_CORES = 1,	/* has_idle_cores of the target's cache was wrong */
 	PLACE_EFFECT_SET_RECENT = 2,		/* recent_used_cpu becomes prev */
+	PLACE_EFFECT_SCAN_COST = 4,		/* avg_scan_cost_ns of the waker's cache becomes scan_cost_ns */
 };
 
 struct place_out {
@@ -101,6 +125,7 @@ struct place_out {
 	u16 effects;		/* enum place_effects */
 	u32 visited;		/* CPUs a linear scan would have looked at */
 	u32 idle;		/* the snapshot showed cpu idle and allowed: claim it */
+	u32 scan_cost_ns;	/* with PLACE_EFFECT_SCAN_COST */
 };
 
 /*

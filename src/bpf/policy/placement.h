@@ -17,14 +17,14 @@ place_inline void place_wakeup(const struct place_policy *pol, const struct plac
 			       const struct place_llc *llc_prev, const struct place_llc *llc_waker,
 			       struct place_search *memory, struct place_out *out, const u32 nw)
 {
-	u32 affine = wake_affine(pol, in, nw);
+	u32 affine = wake_affine(pol, in, llc_waker->nr_cpus, nw);
 	int pull = affine_pulls(affine), far = pull && !in_same_llc(in);
 
 	out->affine = affine;
 	out->target = pull ? in->waker : in->prev;
 	out->view = far;
 	idle_search(pol, in, far ? llc_waker : llc_prev, &in->view[far],
-		    pull ? &in->waker_at : &in->prev_at, memory, out, nw);
+		    pull ? &in->waker_at : &in->prev_at, llc_waker->nr_cpus, memory, out, nw);
 }
 
 /* A claim was lost: the CPU is idle no more, and neither is its core, whose threads are given. */

@@ -32,6 +32,9 @@ PLACE_VALUE(idle_search, none, "No search: the wakee goes to the target CPU",
 PLACE_VALUE(idle_search, mainline_46,
 	    "Idle core anywhere in the cache, else an idle thread of the target's own core",
 	    "v4.6; column Mainline of the schbench mail of May 2016")
+PLACE_VALUE(idle_search, sis_49,
+	    "Idle core, else any idle CPU unless a scan costs too much for the idle time there is, else the target's core",
+	    "v4.9")
 PLACE_VALUE(idle_search, sis_modern,
 	    "Target, previous and recent CPU, then one scan for cores or threads within the SIS_UTIL budget",
 	    "v6.12; capacities are taken as symmetric")
@@ -39,20 +42,41 @@ PLACE_VALUE(idle_search, scx_default,
 	    "The kernel's own search (scx_bpf_select_cpu_dfl); ignores affine, opaque to the counters of branches",
 	    "sched_ext of the running kernel")
 
+PLACE_PARAM(idle_search, sis_fudge, 512, 1, 65536, "divisor",
+	    "sis_49 scans if the average idle time divided by this is no less than a scan's average cost", "v4.9")
+PLACE_PARAM(idle_search, scan_cost_ns, 60, 0, 10000, "ns",
+	    "What sis_49 takes a look at one CPU to cost; the kernel measures it", "emulated")
+
 PLACE_AXIS(affine, wa_414, PLACEMENT,
 	   "Whether a wakeup's search starts at the waker's CPU or at the wakee's previous one")
 PLACE_VALUE(affine, off, "Always the previous CPU", "comparison")
 PLACE_VALUE(affine, always, "Always the waker's CPU, where the wakee may run there", "comparison")
-PLACE_VALUE(affine, wa_414, "WA_IDLE: an idle waker or previous CPU, or a waker about to sleep, decides; else previous",
-	    "v4.14 to v7.3, the part WA_IDLE")
+PLACE_VALUE(affine, wa_414,
+	    "An idle waker or previous CPU, or a waker about to sleep, decides; else the loads of the two CPUs",
+	    "v4.14 to v7.3")
 PLACE_PARAM(affine, wa_idle, 1, 0, 1, "switch", "wa_414 compares the idleness of the two CPUs",
 	    "feature bit WA_IDLE, v4.14")
+PLACE_PARAM(affine, wa_weight, 1, 0, 1, "switch", "wa_414 compares the loads of the two CPUs",
+	    "feature bit WA_WEIGHT, v4.14")
+PLACE_PARAM(affine, wa_bias, 1, 0, 1, "switch",
+	    "That comparison favours the waker's CPU by half the imbalance percentage", "feature bit WA_BIAS, v4.14")
+PLACE_PARAM(affine, wake_wide, 1, 0, 1, "switch",
+	    "wa_414 leaves wakees where they were if their waker feeds more of them than its cache has CPUs",
+	    "v4.3 to v7.3")
+PLACE_PARAM(affine, imbalance_pct_smt, 110, 100, 200, "percent", "Imbalance percentage within a core", "v6.12")
+PLACE_PARAM(affine, imbalance_pct_llc, 117, 100, 200, "percent",
+	    "Imbalance percentage within a last-level cache", "v6.12")
+PLACE_PARAM(affine, imbalance_pct_wide, 117, 100, 200, "percent",
+	    "Imbalance percentage between caches", "v6.12; 125 before v5.10")
 
 PLACE_AXIS(fork, stay, PLACEMENT, "Where a new task starts")
 PLACE_VALUE(fork, stay, "On its parent's CPU", "comparison")
 
-PLACE_AXIS(newload, none, PLACEMENT, "The load a new task is given before it has run")
-PLACE_VALUE(newload, none, "No load", "comparison")
+PLACE_AXIS(newload, full, PLACEMENT, "The load a new task is given before it has run")
+PLACE_VALUE(newload, none, "No load and no utilisation", "comparison")
+PLACE_VALUE(newload, full,
+	    "Its weight as load; utilisation as the CPU's other tasks have it per weight, at most half of what is left",
+	    "v6.12")
 
 PLACE_AXIS(claim, test_and_clear, PLACEMENT,
 	   "What happens when two wakers choose the same idle CPU at the same time")

@@ -4,20 +4,25 @@
  *
  * Common frame, in this order:
  *   1. W == P: nothing to decide.
- *   2. W outside the wakee's affinity mask: P.
- *   3. no domain that allows affine wakeups holds both (nodes beyond the reclaim distance): P.
- *   4. the rule in force; what does not pull to W leaves the target at P.
+ *   2. wa_414 with wake_wide: the waker feeds too many wakees: P.
+ *   3. W outside the wakee's affinity mask: P.
+ *   4. no domain that allows affine wakeups holds both (nodes beyond the reclaim distance): P.
+ *   5. the rule in force; what does not pull to W leaves the target at P.
  *
  * off, always: bounds for comparison.
  *
- * wa_414 (v4.14 to v7.3), the part WA_IDLE:
- *   i.   W idle and cache shared with P: P if P is idle too, else W.
- *   ii.  sync, and the waker is the only runnable task of W: W.
- *   iii. P idle: P.
+ * wa_414 (v4.14 to v7.3), the checks in the order of v6.12, each part a switch:
+ *   wa_idle    i.   W idle and cache shared with P: P if P is idle too, else W.
+ *              ii.  sync, and the waker is the only runnable task of W: W.
+ *              iii. P idle: P.
+ *   wa_weight  iv.  sync: the waker's load leaves W; if it exceeds W's, which averages make
+ *                   possible: W.
+ *              v.   W with the wakee less loaded than P without it: W, else P.  With wa_bias P's
+ *                   load counts more by half the imbalance percentage of the smallest domain that
+ *                   holds both.  Each load counts as the other CPU's capacity says.
  * "Runnable tasks" counts tasks of this scheduler; the kernel counts those of other classes too.
  *
- * Two judgements that need more than place_in holds yet stand here as functions of their numbers:
- * wake_wide() and wake_affine_weight(), which is the part WA_WEIGHT of wa_414.
+ * wake_wide (v4.3 to v7.3) compares flips, kept by record_wakee(), with the size of W's cache.
  */
 #ifndef PLACE_WAKE_AFFINE_H
 #define PLACE_WAKE_AFFINE_H
@@ -42,6 +47,25 @@ place_inline int wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_size)
 	return lo >= llc_size && hi >= (u64)lo * llc_size;
 }
 
+/*
+ * The waker, whose record holds *f, wakes the task of that key.  To be called once for every wakeup,
+ * before the decision, whatever rule is in force.  hz: jiffies per second.  A second after the last
+ * decay the flips are halved, once, however long ago it was.
+ */
+place_inline void record_wakee(struct place_flips *f, u64 wakee, u64 now_jiffies, u32 hz)
+{
+	u32 now = now_jiffies;
+
+	if ((s32)(now - f->decayed_at - hz) > 0) {
+		f->flips >>= 1;
+		f->decayed_at = now;
+	}
+	if (f->last_wakee != wakee) {
+		f->last_wakee = wakee;
+		f->flips++;
+	}
+}
+
 /* What WA_WEIGHT compares.  Loads are load_avg, blocked load included; capacities 0..1024. */
 struct wa_weight {
 	u64 waker_load, prev_load;	/* of the two CPUs */
@@ -54,16 +78,16 @@ struct wa_weight {
 /*
  * WA_WEIGHT (v4.14 to v7.3): pull to W if W with the wakee is less loaded than P without it, loads
  * scaled by the other CPU's capacity and P's raised by half the imbalance percentage.
- *   1. sync: the waker's load leaves W; if that leaves nothing, pull.
+ *   1. sync: the waker's load leaves W; if that is more than all of it, pull.
  *   2. compare strictly; a sync wakeup wins ties.
  */
-place_inline int wake_affine_weight(const struct wa_weight *a)
+place_inline u32 wake_affine_weight(const struct wa_weight *a)
 {
 	s64 waker = a->waker_load, prev;
 
 	if (a->sync) {
 		if (a->curr_load > a->waker_load)
-			return 1;
+			return PLACE_CNT_affine_weight_sync;
 		waker -= a->curr_load;
 	}
 	waker += a->task_load;
@@ -76,7 +100,7 @@ place_inline int wake_affine_weight(const struct wa_weight *a)
 	prev *= a->waker_capacity;
 	if (a->sync)
 		prev += 1;
-	return waker < prev;
+	return waker < prev ? PLACE_CNT_affine_weight_waker : PLACE_CNT_affine_weight_prev;
 }
 
 place_inline int in_prev_idle(const struct place_in *in, const u32 nw)
@@ -100,13 +124,55 @@ place_inline u32 wake_affine_idle(const struct place_in *in, const u32 nw)
 	return PLACE_CNT_affine_undecided;
 }
 
-/* The branch that decides; affine_pulls() says what it means. */
-place_inline u32 wake_affine(const struct place_policy *pol, const struct place_in *in, const u32 nw)
+/* Of the smallest domain that holds both CPUs. */
+place_inline u32 affine_imbalance_pct(const struct place_policy *pol, const struct place_in *in)
+{
+	if (!in_same_llc(in))
+		return pol->param[PLACE_PARAM_imbalance_pct_wide];
+	if (in->waker_at.core != in->prev_at.core)
+		return pol->param[PLACE_PARAM_imbalance_pct_llc];
+	return pol->param[PLACE_PARAM_imbalance_pct_smt];
+}
+
+place_inline u32 wake_affine_loads(const struct place_policy *pol, const struct place_in *in)
+{
+	struct wa_weight a = {
+		.waker_load = in->waker_load,
+		.prev_load = in->prev_load,
+		.curr_load = in->curr_load,
+		.task_load = in->task_load,
+		.waker_capacity = in->waker_capacity,
+		.prev_capacity = in->prev_capacity,
+		.imbalance_pct = affine_imbalance_pct(pol, in),
+		.sync = in->flags & PLACE_IN_SYNC,
+		.bias = pol->param[PLACE_PARAM_wa_bias],
+	};
+
+	return wake_affine_weight(&a);
+}
+
+place_inline u32 wake_affine_414(const struct place_policy *pol, const struct place_in *in, const u32 nw)
+{
+	u32 branch = PLACE_CNT_affine_undecided;
+
+	if (pol->param[PLACE_PARAM_wa_idle])
+		branch = wake_affine_idle(in, nw);
+	if (pol->param[PLACE_PARAM_wa_weight] && branch == PLACE_CNT_affine_undecided)
+		branch = wake_affine_loads(pol, in);
+	return branch;
+}
+
+/* The branch that decides; affine_pulls() says what it means.  llc_size: CPUs in the waker's cache. */
+place_inline u32 wake_affine(const struct place_policy *pol, const struct place_in *in, u32 llc_size,
+			     const u32 nw)
 {
 	u32 rule = pol->axis[PLACE_AXIS_affine];
 
 	if (in->waker == in->prev)
 		return PLACE_CNT_affine_same_cpu;
+	if (rule == PLACE_affine_wa_414 && pol->param[PLACE_PARAM_wake_wide] &&
+	    wake_wide(in->waker_flips, in->wakee_flips, llc_size))
+		return PLACE_CNT_affine_wake_wide;
 	if (!(in->flags & PLACE_IN_WAKER_ALLOWED))
 		return PLACE_CNT_affine_not_allowed;
 	if (!(in->flags & PLACE_IN_AFFINE_DOMAIN))
@@ -115,13 +181,14 @@ place_inline u32 wake_affine(const struct place_policy *pol, const struct place_
 		return PLACE_CNT_affine_always;
 	if (rule != PLACE_affine_wa_414)
 		return PLACE_CNT_affine_off;
-	return pol->param[PLACE_PARAM_wa_idle] ? wake_affine_idle(in, nw) : PLACE_CNT_affine_undecided;
+	return wake_affine_414(pol, in, nw);
 }
 
 place_inline int affine_pulls(u32 branch)
 {
 	return branch == PLACE_CNT_affine_always || branch == PLACE_CNT_affine_idle_waker ||
-	       branch == PLACE_CNT_affine_sync_alone;
+	       branch == PLACE_CNT_affine_sync_alone || branch == PLACE_CNT_affine_weight_sync ||
+	       branch == PLACE_CNT_affine_weight_waker;
 }
 
 #endif /* PLACE_WAKE_AFFINE_H */

@@ -179,6 +179,7 @@ fn configure(skel: &mut OpenBpfSkel, opts: &LoadOpts, layout: &Layout) -> Result
     ro.counter_mask = counters as u32 - 1;
     ro.has_smt = layout.smt as u32;
     ro.verify_slots = opts.verify_slots as u32;
+    ro.kernel_hz = crate::sys::kernel_hz();
 
     let maps = &mut skel.maps;
     size_table::<intf::place_cpu>(&mut maps.data_place_cpu_table, cpus)?;

@@ -12,6 +12,23 @@ pub fn effective_uid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// Jiffies per second of the running kernel; 250 if it does not tell.
+///
+/// The resolution of the coarse clocks is the length of a jiffy.
+pub fn kernel_hz() -> u32 {
+    const USUAL: u32 = 250;
+    let mut jiffy = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `jiffy` is valid for writes.
+    let rc = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut jiffy) };
+    match (rc, jiffy.tv_sec, u32::try_from(jiffy.tv_nsec)) {
+        (0, 0, Ok(ns @ 100_000..)) => (1_000_000_000 + ns / 2) / ns,
+        _ => USUAL,
+    }
+}
+
 /// The user id of the process at the other end of a Unix socket, as it was when it connected.
 pub fn peer_uid(socket: BorrowedFd) -> io::Result<u32> {
     let mut cred = libc::ucred {
@@ -74,6 +91,11 @@ pub fn grace_period() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hz_is_one_that_kernels_have() {
+        assert!([100, 250, 300, 1000].contains(&kernel_hz()), "{}", kernel_hz());
+    }
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 

@@ -85,6 +85,30 @@ proptest! {
         }
     }
 
+    /// Waiting and running in one step is the two of them one after the other.
+    #[test]
+    fn a_run_is_a_wait_and_a_run(
+        w in weight(), steps in vec((gap(), gap(), -(1i64 << 20)..1i64 << 20), 1..40),
+    ) {
+        let mut both = intf::pelt_task { last_ns: START, ..new_task() };
+        let mut one = both;
+        let mut now = START;
+        for (wait, run, off) in steps {
+            now += wait + run;
+            // The clock of the run's begin may be before the last update.
+            let since = (now - run).wrapping_add_signed(off.min(run as i64));
+            let renewed = unsafe {
+                if since as i64 - both.last_ns as i64 > 0 {
+                    intf::place_host_pelt_task_update(&mut both, since, w, 1, 0);
+                }
+                intf::place_host_pelt_task_update(&mut both, now, w, 1, 1);
+                intf::place_host_pelt_task_ran(&mut one, since, now, w)
+            };
+            prop_assert!(renewed <= 1);
+            prop_assert_eq!(format!("{one:?}"), format!("{both:?}"));
+        }
+    }
+
     #[test]
     fn queue_update_is_the_kernels(
         steps in vec((gap(), 0..88_761_001u64, 0..64u32, any::<bool>()), 1..40),
@@ -301,7 +325,11 @@ impl World {
         Self {
             now: START,
             queues: [intf::pelt_queue {
-                seen_load: u32::MAX - 3000,
+                seen: intf::pelt_inbox {
+                    load: u32::MAX - 3000,
+                    util: 0,
+                    runnable: 0,
+                },
                 ..queue_at(START)
             }; QUEUES],
             inbox: [[u32::MAX - 3000, 0, 0]; QUEUES],

@@ -29,6 +29,7 @@ const volatile u32 counter_mask = PLACE_NR_SLOTS - 1;
 const volatile u32 task_shift = 63;	/* 64 - log2 of the number of task slots */
 const volatile u32 has_smt = 0;
 const volatile u32 verify_slots = 0;	/* checksum the policy slot at every placement */
+const volatile u32 kernel_hz = 250;	/* jiffies per second */
 const volatile u32 slice_ns = 20000000;	/* given to every task; cut at ticks by fair_queue.h */
 const volatile u32 claim_retries = 3;	/* decisions after the first */
 

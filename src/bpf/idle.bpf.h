@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * idle.bpf.h - what is kept of CPUs going idle and busy: idle stamps, has_idle_cores, utilisation,
- * and from that the scan budget of SIS_UTIL.
+ * idle.bpf.h - what is kept of CPUs going idle and busy: idle stamps, has_idle_cores, loads of
+ * idle CPUs, and from the utilisation the scan budget of SIS_UTIL.
  */
 #ifndef PLACE_IDLE_BPF_H
 #define PLACE_IDLE_BPF_H
 
 #include "snapshot.bpf.h"
+#include "task.bpf.h"
 
 #define SCAN_UPDATE_NS 4000000	/* the kernel renews nr_idle_scan when it balances a cache */
 #define LLC_IMBALANCE_PCT 117
@@ -46,10 +47,8 @@ static __always_inline void enter_idle(struct place_cpu *c, u32 cpu, u64 now)
 {
 	struct place_where *at = where_at(cpu);
 
-	if (!c->idle_since_ns) {
-		pelt_update(&c->util, now, 0, 1);
+	if (!c->idle_since_ns)
 		c->idle_since_ns = now;
-	}
 	if (has_smt)
 		note_idle_core(cpu, at->llc);
 }
@@ -62,24 +61,34 @@ static __always_inline void leave_idle(struct place_cpu *c, u64 now)
 		c->avg_idle_ns += (s64)(d - c->avg_idle_ns) >> 3;
 		if (c->avg_idle_ns > MAX_AVG_IDLE_NS)
 			c->avg_idle_ns = MAX_AVG_IDLE_NS;
-		pelt_update(&c->util, now, 0, 0);
 	}
 	c->idle_since_ns = 0;
 }
 
 /*
- * Utilisation of a CPU at time `wall` of the run-queue clocks.  Its signal runs on the clock that
- * leaves out interrupts, which stands still while the CPU idles.
+ * Utilisation of a CPU, 0 to 1024, at time `wall` of the run-queue clocks with interrupts.  Nobody
+ * updates the loads of an idle CPU.
  */
 static __always_inline u32 cpu_util(u32 cpu, u64 wall)
 {
 	struct place_cpu *c = cpu_at(cpu);
-	struct rq *rq;
+	u32 util = c->load.util_avg, gone = c->inbox_load.util - c->load.seen.util;
 
-	if (!c->idle_since_ns)
-		return c->util.util_avg;
-	rq = (void *)bpf_per_cpu_ptr(&runqueues, cpu);
-	return rq ? pelt_util_idle(&c->util, wall - (rq->clock - rq->clock_task)) : 0;
+	if (c->idle_since_ns)
+		util = pelt_read_util(&c->load, clock_task_at(cpu, wall), 0);
+	util = util > gone ? util - gone : 0;
+	return util < 1024 ? util : 1024;
+}
+
+/* Load of a CPU, with that of its sleeping tasks.  A busy one's is as of its last event, as in the kernel. */
+static __always_inline u32 cpu_load(u32 cpu)
+{
+	struct place_cpu *c = cpu_at(cpu);
+	u32 load = c->load.load_avg, gone = c->inbox_load.load - c->load.seen.load;
+
+	if (c->idle_since_ns)
+		load = pelt_read_load(&c->load, clock_task_at(cpu, scx_bpf_now()), 0);
+	return load > gone ? load - gone : 0;
 }
 
 /* SIS_UTIL: one CPU per cache and period renews the scan budget from the CPUs' utilisation. */

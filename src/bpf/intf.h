@@ -15,7 +15,7 @@
 #ifndef PLACE_INTF_H
 #define PLACE_INTF_H
 
-#include "policy/pelt.h"
+#include "policy/newload.h"
 #include "policy/place.h"
 #include "policy/policy.h"
 #ifndef __VMLINUX_H__
@@ -33,13 +33,18 @@ struct place_counters {
 } __attribute__((aligned(64)));
 
 /*
- * One CPU.  Loads and counts cover the tasks of this scheduler that are runnable here, the running
- * one included.
+ * The runnable tasks of a CPU, the running one included, in one number of three fields that add up
+ * without carries: their weights below, how many, how many of them SCHED_IDLE.
  */
+enum place_sum {
+	PLACE_SUM_NR_SHIFT = 32,	/* 16 bits */
+	PLACE_SUM_IDLE_SHIFT = 48,	/* 16 bits */
+};
+
+/* One CPU.  Loads and sums cover the tasks of this scheduler. */
 struct place_cpu {
 	u64 min_v;		/* cfs_61: base of the queue's virtual time, monotonic */
-	u64 added_nr;		/* tasks that became runnable here, less those that stopped here */
-	u64 added_weight;	/* their weights */
+	u64 added;		/* place_sum of the tasks that became runnable here, less those that stopped here */
 	u64 idle_since_ns;	/* 0: not idle */
 	/*
 	 * Tasks that may wait in this CPU's queue: all that were inserted, less those its own dispatch
@@ -47,17 +52,15 @@ struct place_cpu {
 	 * others made it.
 	 */
 	u32 queued;
-	u32 added_idle;		/* how many of the tasks are SCHED_IDLE */
 	u32 sched_idle_set;	/* this CPU's bit in place_llc.sched_idle */
 	u64 avg_idle_ns;
-	struct pelt util;
 	u64 longest_wait_ns;	/* of a task in this CPU's queue, since the program was loaded */
 	u64 next_starve_look_ns;	/* when a tick asks dispatch to look for starving tasks again */
 	u64 starve_look;	/* dispatch is to look; until then nothing goes past the queue */
+	struct pelt_queue load;
 	/* Added to by other CPUs, atomically: tasks pulled from here or moved away.  Never reset. */
-	u64 inbox_nr __attribute__((aligned(64)));
-	u64 inbox_weight;
-	u64 inbox_idle;
+	u64 inbox __attribute__((aligned(64)));	/* place_sum */
+	struct pelt_inbox inbox_load;
 } __attribute__((aligned(64)));
 
 enum place_task_flags {
@@ -83,6 +86,9 @@ struct place_task {
 	u64 charged_ns;		/* consumed CPU time already charged to vruntime */
 	u64 picked_ns;		/* consumed CPU time when its turn began */
 	u64 queued_ns;		/* run-queue clock when it was inserted into its home CPU's queue */
+	u64 share;		/* its part of place_cpu.added */
+	struct pelt_task load;
+	struct place_flips flips;
 } __attribute__((aligned(64)));
 
 /* Per-CPU working memory of select_cpu, which runs with interrupts off and cannot nest. */

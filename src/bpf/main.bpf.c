@@ -61,12 +61,26 @@ static __always_inline u32 waker_flags(struct task_struct *waker, const struct c
 	return flags;
 }
 
-/* 1 if the current task of the executing CPU was pulled and is still counted elsewhere. */
-static __always_inline u32 unsettled(u32 cpu)
+/* What affine=wa_414 reads of the waker, whose record is wt, and of the two CPUs. */
+static __always_inline void snapshot_affine(struct place_in *in, struct place_task *t,
+					    const struct place_task *wt)
 {
-	struct place_task *t = task_in_table((void *)bpf_get_current_task_btf());
+	u64 home_ns;
 
-	return t && (t->flags & PLACE_TASK_RUNNABLE) && t->home != (s32)cpu;
+	in->waker_flips = wt ? wt->flips.flips : 0;
+	in->wakee_flips = t ? t->flips.flips : 0;
+	in->waker_capacity = in->prev_capacity = 1024;
+	if (in->waker == in->prev)
+		return;
+	in->waker_load = cpu_load(in->waker);
+	in->prev_load = cpu_load(in->prev);
+	in->curr_load = wt ? wt->load.load_avg : 0;
+	in->task_load = 0;
+	if (t && t->home >= 0) {
+		/* Up to where its CPU's load stands, of which it is a part. */
+		home_ns = cpu_at(t->home)->load.last_ns;
+		in->task_load = pelt_read_task_load(&t->load, home_ns, t->weight, 0);
+	}
 }
 
 /*
@@ -77,6 +91,8 @@ static __always_inline int snapshot(struct place_in *in, struct task_struct *p, 
 				    u64 wake_flags, const u32 nw)
 {
 	struct place_where *w = where_at(in->waker), *pw = where_at(in->prev), *rw;
+	struct task_struct *waker = (void *)bpf_get_current_task_btf();
+	struct place_task *wt = task_in_table(waker);
 	struct place_cpu *c = cpu_at(in->waker);
 	struct place_llc *llc_p, *llc_w;
 	struct place_masks m;
@@ -93,12 +109,19 @@ static __always_inline int snapshot(struct place_in *in, struct task_struct *p, 
 		rw = where_at(in->recent);
 		in->recent_at = *rw;
 	}
-	in->waker_nr_running = cpu_nr(c) + unsettled(in->waker);
+	in->waker_nr_running = cpu_nr(c);
+	if (wt && (wt->flags & PLACE_TASK_RUNNABLE) && wt->home != in->waker)
+		in->waker_nr_running++;		/* pulled, and still counted elsewhere */
+	if (wt && t)
+		record_wakee(&wt->flips, t->key, bpf_jiffies64(), kernel_hz);
+	snapshot_affine(in, t, wt);
+	in->avg_idle_ns = c->avg_idle_ns;
+	in->scan_cost_ns = llc_w->avg_scan_cost_ns;
 
 	m.allowed = p->cpus_ptr;
 	m.idle = scx_bpf_get_idle_cpumask();
 	m.smt = has_smt ? scx_bpf_get_idle_smtmask() : m.idle;
-	in->flags = waker_flags((void *)bpf_get_current_task_btf(), m.allowed, in->waker, wake_flags);
+	in->flags = waker_flags(waker, m.allowed, in->waker, wake_flags);
 	if (llc_w->near_nodes >> (pw->node & 63) & 1)
 		in->flags |= PLACE_IN_AFFINE_DOMAIN;
 	view_fill(&in->view[0], llc_p, &m, nw);
@@ -184,6 +207,8 @@ static __always_inline void apply_effects(struct place_scratch *sc, struct place
 		llc->has_idle_cores = 0;
 		count_in(cnt, PLACE_CNT_event_cores_cleared, 1);
 	}
+	if (out->effects & PLACE_EFFECT_SCAN_COST)
+		llc_at(sc->in.waker_at.llc)->avg_scan_cost_ns = out->scan_cost_ns;
 }
 
 static __always_inline void count_decision(const struct place_out *out, struct place_counters *cnt)
@@ -271,14 +296,10 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 /* ---- queueing ---- */
 
 /* A claimed CPU that the task did not reach goes idle again, and visible. */
-static __always_inline void settle_claim(struct place_task *t)
+static __always_inline void kick_claimed(struct place_task *t)
 {
-	s32 claimed = t->claimed;
-
-	if (likely(claimed < 0))
-		return;
+	scx_bpf_kick_cpu(t->claimed, SCX_KICK_IDLE);
 	t->claimed = -1;
-	scx_bpf_kick_cpu(claimed, SCX_KICK_IDLE);
 	count(PLACE_CNT_event_kick_claimed);
 }
 
@@ -320,35 +341,36 @@ static __always_inline struct task_struct *curr_on(u32 cpu)
 }
 
 /*
- * Its record, brought up to date; NULL: it is idle or of another class, or its record is not in the
- * table.
+ * Its record, with the CPU's loads up to now; NULL: it is idle or of another class, or its record is
+ * not in the table.
  */
 static __always_inline struct place_task *settle_curr(struct task_struct *curr, struct place_cpu *c,
-						      u32 cpu)
+						      u32 cpu, u64 now_ns)
 {
-	struct place_task *t;
+	struct place_task *t = NULL;
 
-	if (!curr || (curr->flags & PF_IDLE))
-		return NULL;
-	t = task_in_table(curr);
-	if (!t || !(t->flags & PLACE_TASK_RUNNABLE))
-		return NULL;
-	task_settle(t, c, cpu, curr);
+	if (curr && !(curr->flags & PF_IDLE))
+		t = task_in_table(curr);
+	if (t && !(t->flags & PLACE_TASK_RUNNABLE))
+		t = NULL;
+	if (t)
+		task_settle(t, c, cpu, curr->se.exec_start + t->picked_ns - curr->se.sum_exec_runtime);
+	cpu_update_load(c, now_ns, !!t);
 	return t;
 }
 
 /* Does a wakee that has just been placed on cpu preempt the task that runs there? */
 static __always_inline bool wakeup_preempts(const struct place_policy *pol, const struct place_task *t,
-					    const struct place_task *curr_t, struct task_struct *curr,
-					    struct place_counters *cnt, u32 cpu)
+					    u32 flags, const struct place_task *curr_t, struct task_struct *curr,
+					    struct place_counters *cnt, u64 now_ns)
 {
 	u64 curr_v;
 	bool yes;
 	s64 ran;
 
-	if (!curr_t || (t->flags & (PLACE_TASK_IDLE_POLICY | PLACE_TASK_BATCH)))
+	if (!curr_t || (flags & (PLACE_TASK_IDLE_POLICY | PLACE_TASK_BATCH)))
 		return false;
-	ran = scx_clock_task(cpu) - curr->se.exec_start;
+	ran = now_ns - curr->se.exec_start;
 	if (ran < 0)
 		ran = 0;
 	ran += curr->se.sum_exec_runtime - curr_t->charged_ns;
@@ -362,24 +384,23 @@ static __always_inline bool wakeup_preempts(const struct place_policy *pol, cons
 
 /* Inserts into the CPU's own queue, in the order of virtual time. */
 static __always_inline void queue_task(struct task_struct *p, struct place_task *t,
-				       struct place_cpu *c, u32 cpu, u64 enq_flags)
+				       struct place_cpu *c, u32 cpu, u64 now_ns, u64 enq_flags)
 {
 	c->queued++;
 	t->flags |= PLACE_TASK_QUEUED;
-	t->queued_ns = scx_clock_task(cpu);
+	t->queued_ns = now_ns;
 	t->vruntime = fair_bound_lead(t->vruntime, c->min_v, cpu_weight(c));
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, t->vruntime, enq_flags);
 }
 
 /* Where a wakee goes that does not preempt; see "Queues" above. */
-static __always_inline u32 wakee_reason(struct task_struct *p, struct place_task *t,
-					struct place_cpu *c, s32 cpu)
+static __always_inline u32 wakee_reason(struct task_struct *p, u32 flags, struct place_cpu *c, s32 cpu)
 {
 	if (c->queued)
 		return PLACE_CNT_enqueue_queued;
 	if (p->nr_cpus_allowed == 1 || p->migration_disabled)
 		return PLACE_CNT_enqueue_local_pinned;
-	if ((t->flags & PLACE_TASK_SYNC) && cpu_nr(c) == 2 && cpu == bpf_get_smp_processor_id())
+	if ((flags & PLACE_TASK_SYNC) && cpu_nr(c) == 2 && cpu == bpf_get_smp_processor_id())
 		return PLACE_CNT_enqueue_local_sync;
 	return PLACE_CNT_enqueue_queued;
 }
@@ -390,34 +411,51 @@ static __always_inline u32 wakee_reason(struct task_struct *p, struct place_task
  */
 static __always_inline u32 enqueue_woken(struct task_struct *p, struct place_task *t,
 					 struct place_cpu *c, s32 cpu, const struct place_policy *pol,
-					 struct place_counters *cnt)
+					 struct place_counters *cnt, u64 now_ns)
 {
 	struct task_struct *curr = curr_on(cpu);
-	struct place_task *curr_t = settle_curr(curr, c, cpu);
-	u32 reason;
+	struct place_task *curr_t = settle_curr(curr, c, cpu, now_ns);
+	u32 flags = task_wake(t, c, cpu, pol, now_ns);
 
-	t->flags |= PLACE_TASK_WOKEN;
-	task_arrive(t, c, cpu);
-	task_place(t, c, pol);
-	if (!wakeup_preempts(pol, t, curr_t, curr, cnt, cpu))
-		reason = wakee_reason(p, t, c, cpu);
-	else
-		reason = runs_next(pol, t, c, cpu) ? PLACE_CNT_enqueue_preempt : PLACE_CNT_preempt_queued;
-	t->flags &= ~PLACE_TASK_SYNC;
-	return reason;
+	if (!wakeup_preempts(pol, t, flags, curr_t, curr, cnt, now_ns))
+		return wakee_reason(p, flags, c, cpu);
+	return runs_next(pol, t, c, cpu) ? PLACE_CNT_enqueue_preempt : PLACE_CNT_preempt_queued;
 }
 
 /* A task that reaches the idle CPU claimed for it. */
 static __always_inline void enqueue_claimed(struct task_struct *p, struct place_task *t,
 					    struct place_cpu *c, s32 cpu, const struct place_policy *pol,
-					    struct place_counters *cnt, u64 enq_flags)
+					    struct place_counters *cnt, u64 now_ns, u64 enq_flags)
 {
 	t->claimed = -1;
-	task_arrive(t, c, cpu);
-	task_place(t, c, pol);
-	t->flags &= ~PLACE_TASK_SYNC;
+	cpu_update_load(c, now_ns, 0);
+	task_wake(t, c, cpu, pol, now_ns);
 	count_in(cnt, PLACE_CNT_enqueue_direct, 1);
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
+}
+
+/* A task that did not wake up: it is new, was moved here, or its turn is over. */
+static __always_inline void enqueue_other(struct place_task *t, struct place_cpu *c, s32 cpu,
+					  const struct place_policy *pol, u64 now_ns)
+{
+	if (t->home == cpu && (t->flags & PLACE_TASK_RUNNABLE))
+		return;
+	cpu_update_load(c, now_ns, cpu_nr(c) > 0);
+	if (t->flags & PLACE_TASK_NEW)
+		new_task_util(pol, &t->load, &c->load, t->weight, 1024);
+	task_arrive(t, c, cpu, now_ns);
+	task_place(t, c, pol);
+}
+
+/* To the CPU's own queue. */
+static __always_inline void enqueue_queued(struct task_struct *p, struct place_task *t,
+					   struct place_cpu *c, s32 cpu, const struct place_policy *pol,
+					   struct place_counters *cnt, u64 now_ns, u64 enq_flags)
+{
+	count_in(cnt, PLACE_CNT_enqueue_queued, 1);
+	if (!c->idle_since_ns)
+		note_waiting(p, cpu, pol);
+	queue_task(p, t, c, cpu, now_ns, enq_flags);
 }
 
 void BPF_STRUCT_OPS(place_enqueue, struct task_struct *p, u64 enq_flags)
@@ -428,44 +466,44 @@ void BPF_STRUCT_OPS(place_enqueue, struct task_struct *p, u64 enq_flags)
 	s32 cpu = task_on_cpu(p);
 	struct place_task *t = task_of(p);
 	struct place_cpu *c = cpu_at(cpu);
-	bool was_idle = c->idle_since_ns;
+	u64 now_ns = scx_clock_task(cpu);
 
-	if (was_idle)
-		leave_idle(c, scx_clock_task(cpu));
 	if (unlikely(!t)) {
 		c->queued++;
 		count_in(cnt, PLACE_CNT_enqueue_no_record, 1);
 		scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, c->min_v, enq_flags);
-		return;
+		goto awake;
 	}
 	t->flags &= ~PLACE_TASK_QUEUED;
-	if (t->claimed == cpu)
-		return enqueue_claimed(p, t, c, cpu, pol, cnt, enq_flags);
-	settle_claim(t);
-
-	if (enq_flags & SCX_ENQ_WAKEUP) {
-		reason = enqueue_woken(p, t, c, cpu, pol, cnt);
-	} else {
-		task_arrive(t, c, cpu);
-		task_place(t, c, pol);
-	}
-	if (reason == PLACE_CNT_enqueue_queued || reason == PLACE_CNT_preempt_queued) {
-		count_in(cnt, PLACE_CNT_enqueue_queued, 1);
-		if (!was_idle)
-			note_waiting(p, cpu, pol);
-		queue_task(p, t, c, cpu, enq_flags);
-		if (reason == PLACE_CNT_preempt_queued) {
-			count_in(cnt, PLACE_CNT_preempt_queued, 1);
-			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	if (t->claimed >= 0) {
+		if (t->claimed == cpu) {
+			enqueue_claimed(p, t, c, cpu, pol, cnt, now_ns, enq_flags);
+			goto awake;
 		}
-		return;
+		kick_claimed(t);
 	}
-	count_in(cnt, reason, 1);
-	if (reason == PLACE_CNT_enqueue_preempt) {
-		count_in(cnt, PLACE_CNT_preempt_granted, 1);
-		enq_flags |= SCX_ENQ_PREEMPT;
+
+	if (enq_flags & SCX_ENQ_WAKEUP)
+		reason = enqueue_woken(p, t, c, cpu, pol, cnt, now_ns);
+	else
+		enqueue_other(t, c, cpu, pol, now_ns);
+	if (reason == PLACE_CNT_enqueue_queued) {
+		enqueue_queued(p, t, c, cpu, pol, cnt, now_ns, enq_flags);
+	} else if (reason == PLACE_CNT_preempt_queued) {
+		enqueue_queued(p, t, c, cpu, pol, cnt, now_ns, enq_flags);
+		count_in(cnt, PLACE_CNT_preempt_queued, 1);
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	} else {
+		count_in(cnt, reason, 1);
+		if (reason == PLACE_CNT_enqueue_preempt) {
+			count_in(cnt, PLACE_CNT_preempt_granted, 1);
+			enq_flags |= SCX_ENQ_PREEMPT;
+		}
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
 	}
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
+awake:
+	if (c->idle_since_ns)
+		leave_idle(c, now_ns);
 }
 
 /* ---- picking ---- */
@@ -624,7 +662,6 @@ void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
 	if (unlikely(!t))
 		return;
 	task_charge(t, c, cpu, p);
-	pelt_update(&c->util, p->se.exec_start, 0, 1);
 	update_nr_idle_scan(where_at(cpu)->llc);
 	if (turn_over(pol, t, c, cpu)) {
 		count(PLACE_CNT_event_slice_end);
@@ -653,6 +690,10 @@ static __always_inline void task_init(struct place_task *t, struct task_struct *
 	t->recent = parent ? parent->home : -1;	/* at fork recent_used_cpu is the parent's CPU */
 	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
 	task_set_weight(t, p);
+	__builtin_memset(&t->load, 0, sizeof(t->load));
+	__builtin_memset(&t->flips, 0, sizeof(t->flips));
+	if (fork)	/* what others did so far is unknown */
+		new_task_load(policy_at(slot_now()), &t->load, t->weight);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(place_init_task, struct task_struct *p, struct scx_init_task_args *args)
@@ -677,26 +718,37 @@ void BPF_STRUCT_OPS(place_enable, struct task_struct *p)
 		t->flags |= PLACE_TASK_WOKEN;
 }
 
+/* Its weight changes on the CPU whose sums it is in and whose run-queue lock is held. */
+static __always_inline void reweigh_here(struct place_task *t, struct place_cpu *c, u32 cpu,
+					 struct task_struct *p)
+{
+	u32 runnable = t->flags & PLACE_TASK_RUNNABLE, old = t->weight;
+	u64 now_ns = scx_clock_task(cpu);
+
+	cpu_update_load(c, now_ns, cpu_nr(c) > 0);
+	pelt_task_update(&t->load, now_ns, old, runnable, 0);
+	if (runnable)
+		cpu_sub(c, cpu, t);
+	task_set_weight(t, p);
+	pelt_queue_reweight(&c->load, &t->load, old, t->weight, 0);
+	if (runnable)
+		cpu_add(c, cpu, t);
+}
+
 /* nice or the policy changed; the run-queue lock is held. */
 void BPF_STRUCT_OPS(place_set_weight, struct task_struct *p, u32 weight)
 {
 	struct place_task *t = task_of(p);
-	struct place_cpu *c;
 
 	if (!t)
 		return;
-	if (!(t->flags & PLACE_TASK_RUNNABLE)) {
-		task_set_weight(t, p);
-	} else if (t->home != task_on_cpu(p)) {
-		/* Pulled, and not running yet: that adds it where it is now. */
-		cpu_sub_remote(t);
-		task_set_weight(t, p);
-	} else {
-		c = cpu_at(t->home);
-		cpu_sub(c, t->home, t);
-		task_set_weight(t, p);
-		cpu_add(c, t->home, t);
-	}
+	if (t->load.last_ns && t->home == task_on_cpu(p))
+		return reweigh_here(t, cpu_at(t->home), t->home, p);
+	/* In nobody's loads yet, or pulled and not settled, or asleep: added where it is seen next. */
+	if (t->load.last_ns)
+		task_leave_home(t);
+	task_set_weight(t, p);
+	pelt_task_reweight(&t->load, t->weight);
 }
 
 /* The task leaves this class, perhaps while it waits in a queue. */
@@ -707,8 +759,8 @@ void BPF_STRUCT_OPS(place_disable, struct task_struct *p)
 	if (!t)
 		return;
 	t->flags &= ~PLACE_TASK_QUEUED;
-	if (t->home >= 0 && (t->flags & PLACE_TASK_RUNNABLE))
-		cpu_sub_remote(t);
+	if (t->home >= 0)
+		task_leave_home(t);
 }
 
 void BPF_STRUCT_OPS(place_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
@@ -717,8 +769,8 @@ void BPF_STRUCT_OPS(place_exit_task, struct task_struct *p, struct scx_exit_task
 
 	if (!t)
 		return;
-	if (t->home >= 0 && (t->flags & PLACE_TASK_RUNNABLE))
-		cpu_sub_remote(t);
+	if (t->home >= 0)
+		task_leave_home(t);
 	t->flags = 0;
 	__sync_fetch_and_and(&t->key, 0);	/* the next owner must not see its stores before this */
 }
@@ -730,7 +782,7 @@ void BPF_STRUCT_OPS(place_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idl
 
 	if (idle)
 		return;
-	scx_bpf_dump("min_v=%llu nr=%llu weight=%llu queued=%u longest_wait_ms=%llu starve_look=%llu", c->min_v,
+	scx_bpf_dump("min_v=%llu nr=%u weight=%u queued=%u longest_wait_ms=%llu starve_look=%llu", c->min_v,
 		     cpu_nr(c), cpu_weight(c), c->queued, c->longest_wait_ns / 1000000, c->starve_look);
 }
 

@@ -21,6 +21,7 @@
 #define POLICY_SCHED_BATCH 3
 #define POLICY_SCHED_IDLE 5
 #define MAX_RT_PRIO 100
+#define PICK_SLACK_NS 64000	/* between a CPU's wakeup and the run that follows; counts as the run */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -89,6 +90,7 @@ static __always_inline void task_set_weight(struct place_task *t, struct task_st
 
 	t->weight = fair_weight(p->static_prio - MAX_RT_PRIO, idle);
 	t->inverse = fair_inverse(t->weight);
+	t->share = t->weight | 1ULL << PLACE_SUM_NR_SHIFT | (u64)idle << PLACE_SUM_IDLE_SHIFT;
 	t->flags &= ~(PLACE_TASK_IDLE_POLICY | PLACE_TASK_BATCH);
 	if (idle)
 		t->flags |= PLACE_TASK_IDLE_POLICY;
@@ -96,20 +98,25 @@ static __always_inline void task_set_weight(struct place_task *t, struct task_st
 		t->flags |= PLACE_TASK_BATCH;
 }
 
-static __always_inline u64 cpu_nr(const struct place_cpu *c)
+static __always_inline u64 cpu_sum(const struct place_cpu *c)
 {
-	return c->added_nr - c->inbox_nr;
+	return c->added - c->inbox;
 }
 
-static __always_inline u64 cpu_weight(const struct place_cpu *c)
+static __always_inline u32 cpu_nr(const struct place_cpu *c)
 {
-	return c->added_weight - c->inbox_weight;
+	return (cpu_sum(c) >> PLACE_SUM_NR_SHIFT) & 0xffff;
+}
+
+static __always_inline u32 cpu_weight(const struct place_cpu *c)
+{
+	return cpu_sum(c);
 }
 
 /* Keeps place_llc.sched_idle up to date; called where SCHED_IDLE tasks come or go. */
 static void cpu_update_sched_idle(struct place_cpu *c, u32 cpu)
 {
-	u64 idle = c->added_idle - (u32)c->inbox_idle;
+	u32 idle = cpu_sum(c) >> PLACE_SUM_IDLE_SHIFT;
 	u8 set = idle && idle == cpu_nr(c);
 	struct place_where *at = where_at(cpu);
 	struct place_llc *llc;
@@ -126,35 +133,74 @@ static void cpu_update_sched_idle(struct place_cpu *c, u32 cpu)
 		__sync_fetch_and_and(&llc->sched_idle.w[(at->local >> 6) & (PLACE_MAX_WORDS - 1)], ~bit);
 }
 
+static __always_inline void cpu_sum_changed(struct place_cpu *c, u32 cpu)
+{
+	if (unlikely((c->added >> PLACE_SUM_IDLE_SHIFT) | c->sched_idle_set))
+		cpu_update_sched_idle(c, cpu);
+}
+
+/*
+ * Brings a CPU's loads up to now.  running: a task of this scheduler has run there since they were.
+ * Before the sums change.
+ */
+static __always_inline void cpu_update_load(struct place_cpu *c, u64 now_ns, u32 running)
+{
+	struct pelt_queue *q = &c->load;
+	u64 inbox, seen;
+
+	/* What has a runnable part has a load; the two first words are compared as one. */
+	__builtin_memcpy(&inbox, &c->inbox_load, sizeof(inbox));
+	__builtin_memcpy(&seen, &q->seen, sizeof(seen));
+	if (unlikely(inbox != seen))
+		pelt_queue_fold(q, c->inbox_load.load, c->inbox_load.runnable, c->inbox_load.util);
+	pelt_queue_update(q, now_ns, cpu_weight(c), running);
+}
+
+/* The task's sums and loads join c's, which are up to date, as is the task's load. */
 static __always_inline void cpu_add(struct place_cpu *c, u32 cpu, struct place_task *t)
 {
-	c->added_nr++;
-	c->added_weight += t->weight;
-	c->added_idle += !!(t->flags & PLACE_TASK_IDLE_POLICY);
+	if (unlikely(!t->load.last_ns))
+		pelt_attach(&c->load, &t->load, t->weight, t->inverse);
+	pelt_enqueue(&c->load, &t->load, t->weight);
+	c->added += t->share;
 	t->flags |= PLACE_TASK_RUNNABLE;
-	if (unlikely(c->added_idle | c->sched_idle_set))
-		cpu_update_sched_idle(c, cpu);
+	cpu_sum_changed(c, cpu);
 }
 
+/* It sleeps: the load stays, as one that decays. */
 static __always_inline void cpu_sub(struct place_cpu *c, u32 cpu, struct place_task *t)
 {
-	c->added_nr--;
-	c->added_weight -= t->weight;
-	c->added_idle -= !!(t->flags & PLACE_TASK_IDLE_POLICY);
+	pelt_dequeue(&c->load, &t->load, t->weight);
+	c->added -= t->share;
 	t->flags &= ~PLACE_TASK_RUNNABLE;
-	if (unlikely(c->added_idle | c->sched_idle_set))
-		cpu_update_sched_idle(c, cpu);
+	cpu_sum_changed(c, cpu);
 }
 
-/* Takes a runnable task out of another CPU's sums. */
-static __always_inline void cpu_sub_remote(struct place_task *t)
+/* The run-queue clock, without interrupts, that a CPU will show at `wall` of the clocks with them. */
+static __always_inline u64 clock_task_at(u32 cpu, u64 wall)
+{
+	struct rq *rq = (void *)bpf_per_cpu_ptr(&runqueues, cpu);
+
+	return rq ? wall - (rq->clock - rq->clock_task) : wall;
+}
+
+/* Takes a task, runnable or not, out of the sums and loads of its home, whose lock is not held. */
+static __noinline void task_leave_home(struct place_task *t __arg_nonnull)
 {
 	struct place_cpu *old = cpu_at(t->home);
+	u32 runnable = t->flags & PLACE_TASK_RUNNABLE;
+	struct pelt_inbox out;
 
-	__sync_fetch_and_add(&old->inbox_nr, 1);
-	__sync_fetch_and_add(&old->inbox_weight, t->weight);
-	if (t->flags & PLACE_TASK_IDLE_POLICY)
-		__sync_fetch_and_add(&old->inbox_idle, 1);
+	pelt_leave(&t->load, READ_ONCE(old->load.last_ns), clock_task_at(t->home, scx_bpf_now()), t->weight,
+		   runnable, &out);
+	if (out.load)
+		__sync_fetch_and_add(&old->inbox_load.load, out.load);
+	if (out.runnable)
+		__sync_fetch_and_add(&old->inbox_load.runnable, out.runnable);
+	if (out.util)
+		__sync_fetch_and_add(&old->inbox_load.util, out.util);
+	if (runnable)
+		__sync_fetch_and_add(&old->inbox, t->share);
 	t->flags &= ~PLACE_TASK_RUNNABLE;
 }
 
@@ -170,25 +216,25 @@ static __always_inline u32 migration_distance(u32 from, u32 to)
 }
 
 /*
- * The task is on cpu now, whose run-queue lock is held: make that its home, with its weight in the
- * sums and its virtual time on this queue's base.
+ * The task is on cpu now, whose run-queue lock is held and whose loads are up to now: make that its
+ * home, with its weight in the sums and its virtual time on this queue's base.
  */
-static __always_inline void task_arrive(struct place_task *t, struct place_cpu *c, u32 cpu)
+static __always_inline void task_arrive(struct place_task *t, struct place_cpu *c, u32 cpu, u64 now_ns)
 {
 	if (t->home != (s32)cpu) {
 		if (t->home >= 0) {
-			struct place_cpu *old = cpu_at(t->home);
-
-			if (t->flags & PLACE_TASK_RUNNABLE)
-				cpu_sub_remote(t);
-			t->vruntime += c->min_v - old->min_v;
+			t->vruntime += c->min_v - cpu_at(t->home)->min_v;
+			t->vruntime = fair_bound_lag(t->vruntime, c->min_v, t->weight);
+			task_leave_home(t);
 			if (!(t->flags & PLACE_TASK_NEW))
 				count(migration_distance(t->home, cpu));
 		}
 		t->home = cpu;
 	}
-	if (!(t->flags & PLACE_TASK_RUNNABLE))
+	if (!(t->flags & PLACE_TASK_RUNNABLE)) {
+		pelt_task_update(&t->load, now_ns, t->weight, 0, 0);
 		cpu_add(c, cpu, t);
+	}
 }
 
 /* Virtual time of a task that has just arrived: woken and new ones get their place. */
@@ -196,13 +242,14 @@ static __always_inline void task_place(struct place_task *t, struct place_cpu *c
 				       const struct place_policy *pol)
 {
 	if (t->flags & PLACE_TASK_NEW)
-		t->vruntime = fair_place_new(pol, t->vruntime, c->min_v, t->weight, t->inverse,
-					     cpu_nr(c) - 1, cpu_weight(c) - t->weight);
+		t->vruntime = fair_bound_lag(fair_place_new(pol, t->vruntime, c->min_v, t->weight,
+							    t->inverse, cpu_nr(c) - 1,
+							    cpu_weight(c) - t->weight),
+					     c->min_v, t->weight);
 	else if (t->flags & PLACE_TASK_WOKEN)
 		t->vruntime = fair_place_woken(pol, t->vruntime, c->min_v,
 					       t->flags & PLACE_TASK_IDLE_POLICY);
 	t->flags &= ~(PLACE_TASK_NEW | PLACE_TASK_WOKEN);
-	t->vruntime = fair_bound_lag(t->vruntime, c->min_v, t->weight);
 }
 
 static __always_inline void note_wait(struct place_cpu *c, s64 waited_ns)
@@ -212,37 +259,78 @@ static __always_inline void note_wait(struct place_cpu *c, s64 waited_ns)
 }
 
 /*
- * p runs on c's CPU since its last pick, of which no callback told: a pulled task arrives, and the
- * queue's time follows one that was picked in order.  For whoever looks at a running task first.
+ * A task wakes up on cpu, whose loads are up to now.  Returns the flags it came with.  Nearly always
+ * it wakes where it slept; then each thing is done once, by hand.
  */
-static __always_inline void task_settle(struct place_task *t, struct place_cpu *c, u32 cpu,
-					struct task_struct *p)
+static __always_inline u32 task_wake(struct place_task *t, struct place_cpu *c, u32 cpu,
+				     const struct place_policy *pol, u64 now_ns)
 {
+	u32 flags = t->flags;
+
+	if (unlikely(t->home != (s32)cpu || (flags & (PLACE_TASK_NEW | PLACE_TASK_RUNNABLE)))) {
+		t->flags = (flags | PLACE_TASK_WOKEN) & ~PLACE_TASK_SYNC;
+		task_arrive(t, c, cpu, now_ns);
+		task_place(t, c, pol);
+	} else {
+		pelt_task_update(&t->load, now_ns, t->weight, 0, 0);
+		t->vruntime = fair_place_woken(pol, t->vruntime, c->min_v, flags & PLACE_TASK_IDLE_POLICY);
+		t->flags = flags & ~(PLACE_TASK_WOKEN | PLACE_TASK_SYNC);
+		cpu_add(c, cpu, t);
+	}
+	return flags;
+}
+
+/* What task_settle does where there is something to do. */
+static __noinline void task_catch_up(struct place_task *t __arg_nonnull, struct place_cpu *c __arg_nonnull,
+				     u32 cpu, u64 since_ns)
+{
+	u32 flags = t->flags;
 	bool away = t->home != (s32)cpu;
 
-	if (unlikely(away || !(t->flags & PLACE_TASK_RUNNABLE)))
-		task_arrive(t, c, cpu);
-	if (!(t->flags & (PLACE_TASK_QUEUED | PLACE_TASK_WOKEN | PLACE_TASK_NEW)))
-		return;
-	if (t->flags & PLACE_TASK_QUEUED) {
-		note_wait(c, p->se.exec_start - (p->se.sum_exec_runtime - t->picked_ns) - t->queued_ns);
+	/* Pulled, or kept waiting by another class: the run does not begin where the loads stand. */
+	if ((s64)(since_ns - c->load.last_ns) > (away ? 0 : PICK_SLACK_NS))
+		cpu_update_load(c, since_ns, 0);
+	if (away || !(flags & PLACE_TASK_RUNNABLE))
+		task_arrive(t, c, cpu, c->load.last_ns);
+	if (flags & PLACE_TASK_QUEUED) {
+		note_wait(c, since_ns - t->queued_ns);
 		if (!away)
 			c->min_v = fair_max(c->min_v, t->vruntime);
 		t->flags &= ~PLACE_TASK_QUEUED;
 	}
-	if (t->flags & (PLACE_TASK_WOKEN | PLACE_TASK_NEW))
+	if (flags & (PLACE_TASK_WOKEN | PLACE_TASK_NEW))
 		task_place(t, c, policy_at(slot_now()));
 }
 
-/* Charges the CPU time consumed since the last charge; p runs on c's CPU. */
+/*
+ * A task runs on c's CPU since since_ns, and no callback told of its pick: one that was pulled
+ * arrives, and the queue's time follows one that was picked in order.  For whoever looks at a
+ * running task first.
+ */
+static __always_inline void task_settle(struct place_task *t, struct place_cpu *c, u32 cpu, u64 since_ns)
+{
+	const u32 settled = PLACE_TASK_RUNNABLE | PLACE_TASK_QUEUED | PLACE_TASK_WOKEN | PLACE_TASK_NEW;
+
+	if (unlikely(t->home != (s32)cpu || (t->flags & settled) != PLACE_TASK_RUNNABLE ||
+		     (s64)(since_ns - c->load.last_ns) > PICK_SLACK_NS))
+		task_catch_up(t, c, cpu, since_ns);
+}
+
+/*
+ * Charges the CPU time consumed since the last charge, and brings the loads of the task and its CPU
+ * up to now; p runs on c's CPU.
+ */
 static __always_inline void task_charge(struct place_task *t, struct place_cpu *c, u32 cpu,
 					struct task_struct *p)
 {
-	u64 sum = p->se.sum_exec_runtime;
+	u64 sum = p->se.sum_exec_runtime, ran = sum - t->charged_ns;
+	u64 now = p->se.exec_start, since = now - ran;
 
-	task_settle(t, c, cpu, p);
-	t->vruntime += fair_delta(sum - t->charged_ns, t->weight, t->inverse);
+	task_settle(t, c, cpu, since);
+	cpu_update_load(c, now, 1);
+	pelt_task_ran(&t->load, since, now, t->weight);
 	t->charged_ns = sum;
+	t->vruntime += fair_delta(ran, t->weight, t->inverse);
 	/* Alone: what waits, in either queue, must not be passed. */
 	if (cpu_nr(c) <= 1)
 		c->min_v = fair_max(c->min_v, t->vruntime);

@@ -119,6 +119,11 @@ u32 place_host_pelt_task_update(struct pelt_task *t, u64 now_ns, u32 weight, u32
 	return pelt_task_update(t, now_ns, weight, runnable, running);
 }
 
+u32 place_host_pelt_task_ran(struct pelt_task *t, u64 since_ns, u64 now_ns, u32 weight)
+{
+	return pelt_task_ran(t, since_ns, now_ns, weight);
+}
+
 u32 place_host_pelt_queue_update(struct pelt_queue *q, u64 now_ns, u64 weight_sum, u32 running)
 {
 	return pelt_queue_update(q, now_ns, weight_sum, running);

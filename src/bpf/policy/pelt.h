@@ -82,6 +82,11 @@ struct pelt_task {
 	u16 contrib;
 };
 
+/* What left a queue whose lock was not held: sums of averages, growing only, modulo 2^32. */
+struct pelt_inbox {
+	u32 load, util, runnable;
+};
+
 struct pelt_queue {
 	u64 last_ns;
 	u64 load_sum;		/* x weight */
@@ -91,13 +96,8 @@ struct pelt_queue {
 	u32 runnable_load_avg;	/* weight units */
 	u32 util_avg;		/* of 1024; above it while tasks arrive */
 	u32 contrib;
-	u32 seen_load, seen_runnable, seen_util;	/* of the inbox, what is folded in */
+	struct pelt_inbox seen;	/* of the inbox, what is folded in */
 	u32 pad;
-};
-
-/* What left a queue whose lock was not held: sums of averages, growing only, modulo 2^32. */
-struct pelt_inbox {
-	u32 load, runnable, util;
 };
 
 /* v * y^n, truncated. */
@@ -182,11 +182,18 @@ place_inline int pelt_update(struct pelt *p, u64 now_ns, u64 weight, u32 running
 }
 
 /*
- * The same for a task of load weight `weight` that was runnable or not, running or not.  One that
- * belongs to no queue stays as it is.
+ * Whole units from last_ns to now_ns if they end within the current period, and all others:
+ * PELT_CROSSES, for a boundary, a clock that went back, the first use.
  */
-place_inline int pelt_task_update(struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable,
-				  u32 running)
+#define PELT_CROSSES (~0ULL)
+place_inline u64 pelt_units_within(u64 last_ns, u32 contrib, u64 now_ns)
+{
+	u64 units = (now_ns - last_ns) >> 10;
+
+	return units + contrib < 1024 ? units : PELT_CROSSES;
+}
+
+place_rare int pelt_task_cross(struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable, u32 running)
 {
 	struct pelt_step s;
 	int any;
@@ -208,10 +215,47 @@ place_inline int pelt_task_update(struct pelt_task *t, u64 now_ns, u32 weight, u
 }
 
 /*
- * The same for a queue whose runnable tasks, the running one included, weigh `weight_sum`; `running`:
- * one of them runs.  Both as they were since the last update.
+ * The same for a task of load weight `weight` that was runnable or not, running or not.  One that
+ * belongs to no queue stays as it is.
  */
-place_inline int pelt_queue_update(struct pelt_queue *q, u64 now_ns, u64 weight_sum, u32 running)
+place_inline int pelt_task_update(struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable,
+				  u32 running)
+{
+	u64 units = pelt_units_within(t->last_ns, t->contrib, now_ns);
+
+	if (units == PELT_CROSSES)
+		return pelt_task_cross(t, now_ns, weight, runnable, running);
+	t->last_ns += units << 10;
+	t->contrib += units;
+	if (runnable)
+		t->load_sum += units;
+	if (runnable && running)
+		t->util_sum += units << 10;
+	return 0;
+}
+
+/* A runnable task that waited until since_ns, if that is after its last update, and ran from there. */
+place_inline int pelt_task_ran(struct pelt_task *t, u64 since_ns, u64 now_ns, u32 weight)
+{
+	u64 last_ns = t->last_ns;
+	u64 units = pelt_units_within(last_ns, t->contrib, now_ns);
+	s64 waited_ns = since_ns - last_ns;
+
+	if (units == PELT_CROSSES) {
+		if (waited_ns > 0)
+			pelt_task_cross(t, since_ns, weight, 1, 0);
+		return pelt_task_cross(t, now_ns, weight, 1, 1);
+	}
+	t->last_ns = last_ns + (units << 10);
+	t->contrib += units;
+	t->load_sum += units;
+	if (waited_ns > 0)
+		units -= (u64)waited_ns >> 10;
+	t->util_sum += units << 10;
+	return 0;
+}
+
+place_rare int pelt_queue_cross(struct pelt_queue *q, u64 now_ns, u64 weight_sum, u32 running)
 {
 	struct pelt_step s;
 	int any = pelt_step(&s, q->last_ns, q->contrib, now_ns);
@@ -234,6 +278,25 @@ place_inline int pelt_queue_update(struct pelt_queue *q, u64 now_ns, u64 weight_
 	q->runnable_load_avg = q->runnable_load_sum / divider;
 	q->util_avg = q->util_sum / divider;
 	return 1;
+}
+
+/*
+ * The same for a queue whose runnable tasks, the running one included, weigh `weight_sum`; `running`:
+ * one of them runs.  Both as they were since the last update.
+ */
+place_inline int pelt_queue_update(struct pelt_queue *q, u64 now_ns, u64 weight_sum, u32 running)
+{
+	u64 units = pelt_units_within(q->last_ns, q->contrib, now_ns), add = weight_sum * units;
+
+	if (units == PELT_CROSSES)
+		return pelt_queue_cross(q, now_ns, weight_sum, running);
+	q->last_ns += units << 10;
+	q->contrib += units;
+	q->load_sum += add;
+	q->runnable_load_sum += add;
+	if (weight_sum && running)
+		q->util_sum += units << 10;
+	return 0;
 }
 
 place_inline void pelt_add(u32 *avg, u64 *sum, u32 by_avg, u64 by_sum)
@@ -360,20 +423,20 @@ place_inline void pelt_queue_fold(struct pelt_queue *q, u32 load, u32 runnable, 
 	u32 divider = PELT_MIN_DIVIDER + (q->contrib & 1023);
 	u32 d;
 
-	d = load - q->seen_load;
+	d = load - q->seen.load;
 	if (d) {
 		pelt_sub(&q->load_avg, &q->load_sum, d, (u64)d * divider);
-		q->seen_load = load;
+		q->seen.load = load;
 	}
-	d = runnable - q->seen_runnable;
+	d = runnable - q->seen.runnable;
 	if (d) {
 		pelt_sub(&q->runnable_load_avg, &q->runnable_load_sum, d, (u64)d * divider);
-		q->seen_runnable = runnable;
+		q->seen.runnable = runnable;
 	}
-	d = util - q->seen_util;
+	d = util - q->seen.util;
 	if (d) {
 		pelt_sub(&q->util_avg, &q->util_sum, d, (u64)d * divider);
-		q->seen_util = util;
+		q->seen.util = util;
 	}
 }
 

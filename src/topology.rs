@@ -20,6 +20,8 @@ const MAX_WORDS: usize = intf::PLACE_MAX_WORDS as usize;
 const MAX_CLUSTERS: usize = intf::PLACE_MAX_CLUSTERS as usize;
 const MAX_THREADS: usize = intf::PLACE_MAX_THREADS as usize;
 const NO_CLUSTER: u16 = intf::PLACE_NO_CLUSTER as u16;
+const MAX_LEVELS: usize = intf::PLACE_MAX_LEVELS as usize;
+const NO_POSITION: u16 = intf::PLACE_NO_POSITION as u16;
 
 /// Nodes farther than this share no domain of affine wakeups (`RECLAIM_DISTANCE`).
 const RECLAIM_DISTANCE: usize = 30;
@@ -51,6 +53,7 @@ pub struct Layout {
     /// Indexed by CPU number.
     pub wheres: Vec<intf::place_where>,
     pub llcs: Vec<intf::place_llc>,
+    pub levels: Box<intf::place_levels>,
     /// Words of a machine-wide mask.
     pub mask_words: u32,
     /// Words of a cache's mask: 1, 4 or 16.
@@ -140,6 +143,8 @@ impl Machine {
             // SAFETY: plain integers, for which zero is a value.
             wheres: vec![unsafe { std::mem::zeroed() }; self.nr_cpu_ids],
             llcs: Vec::with_capacity(groups.len()),
+            // SAFETY: plain integers, for which zero is a value.
+            levels: Box::new(unsafe { std::mem::zeroed() }),
             mask_words: self.nr_cpu_ids.div_ceil(64) as u32,
             llc_words: 1,
             smt: false,
@@ -152,6 +157,7 @@ impl Machine {
             self.add_llc(&mut out, id, cpus, numbering);
         }
         self.add_neighbours(&mut out, &groups);
+        self.add_levels(&mut out);
         out.llc_words = match longest {
             0..=64 => 1,
             65..=256 => 4,
@@ -233,6 +239,120 @@ impl Machine {
             }
         }
     }
+}
+
+/// One level of the machine: for each CPU of the list, the position in the list of the first CPU of
+/// its domain.
+struct Level {
+    kind: intf::place_level_kind,
+    domain: Vec<usize>,
+}
+
+impl Machine {
+    fn add_levels(&self, out: &mut Layout) {
+        let mut levels = self.levels(&mut out.warnings);
+        while levels.len() > MAX_LEVELS {
+            out.warnings.push(format!(
+                "the machine has {} levels, at most {MAX_LEVELS} are handled: one is left out",
+                levels.len()
+            ));
+            levels.remove(MAX_LEVELS - 1);
+        }
+        let table = &mut out.levels;
+        table.nr_levels = levels.len() as u32;
+        table.nr_cpus = self.cpus.len() as u32;
+        table.position.fill(NO_POSITION);
+        let mut order: Vec<usize> = (0..self.cpus.len()).collect();
+        order.sort_by_key(|&i| {
+            let widest_first = levels.iter().rev().map(|level| level.domain[i]);
+            (widest_first.collect::<Vec<_>>(), i)
+        });
+        for (position, &i) in order.iter().enumerate() {
+            table.cpu_at[position] = self.cpus[i].id as u16;
+            table.position[self.cpus[i].id] = position as u16;
+        }
+        for (number, level) in levels.iter().enumerate() {
+            table.kind[number] = level.kind;
+            let mut first = 0;
+            for run in order.chunk_by(|&a, &b| level.domain[a] == level.domain[b]) {
+                let end = first + run.len();
+                table.domain[number][first..end].fill(intf::place_span {
+                    first: first as u16,
+                    end: end as u16,
+                });
+                first = end;
+            }
+        }
+    }
+
+    /// The levels that the machine has, from the smallest up.  Each holds the one below it whole,
+    /// even where sysfs says otherwise (a cache over two nodes makes these one domain).
+    fn levels(&self, warnings: &mut Vec<String>) -> Vec<Level> {
+        let mut levels: Vec<Level> = Vec::new();
+        let mut domain: Vec<usize> = (0..self.cpus.len()).collect();
+        let mut add = |kind, key: &dyn Fn(&Cpu) -> Option<usize>| {
+            let wider = merge(&domain, &self.cpus, key);
+            if wider != domain {
+                domain.clone_from(&wider);
+                levels.push(Level {
+                    kind,
+                    domain: wider,
+                });
+            }
+        };
+        add(intf::place_level_kind_PLACE_LEVEL_SMT, &|c| Some(c.core));
+        add(intf::place_level_kind_PLACE_LEVEL_CLUSTER, &|c| c.cluster);
+        add(intf::place_level_kind_PLACE_LEVEL_LLC, &|c| Some(c.llc));
+        add(intf::place_level_kind_PLACE_LEVEL_NODE, &|c| Some(c.node));
+
+        let mut nodes: Vec<usize> = self.cpus.iter().map(|c| c.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let pairs = || {
+            nodes
+                .iter()
+                .flat_map(|&a| nodes.iter().map(move |&b| (a, b)))
+        };
+        let mut limits: Vec<usize> = pairs()
+            .filter(|(a, b)| a != b)
+            .map(|(a, b)| self.node_distance(a, b))
+            .filter(|d| *d <= RECLAIM_DISTANCE)
+            .collect();
+        limits.sort_unstable();
+        limits.dedup();
+        for limit in limits {
+            let near = |a: usize, b: usize| a == b || self.node_distance(a, b) <= limit;
+            // Each node's neighbours must have the same neighbours, or their domains overlap.
+            let apart = pairs()
+                .filter(|&(a, b)| near(a, b))
+                .all(|(a, b)| nodes.iter().all(|&c| near(a, c) == near(b, c)));
+            if !apart {
+                warnings.push(format!(
+                    "nodes within distance {limit} of each other overlap: no level for new tasks"
+                ));
+                continue;
+            }
+            add(intf::place_level_kind_PLACE_LEVEL_NUMA, &|c| {
+                nodes.iter().copied().find(|&first| near(first, c.node))
+            });
+        }
+        levels
+    }
+}
+
+/// Joins domains that hold CPUs of the same key.
+fn merge(domain: &[usize], cpus: &[Cpu], key: &dyn Fn(&Cpu) -> Option<usize>) -> Vec<usize> {
+    let mut out = domain.to_vec();
+    let mut first_of: BTreeMap<usize, usize> = BTreeMap::new();
+    for (i, cpu) in cpus.iter().enumerate() {
+        let Some(key) = key(cpu) else { continue };
+        let first = *first_of.entry(key).or_insert(i);
+        let (a, b) = (out[first].min(out[i]), out[first].max(out[i]));
+        if a != b {
+            out.iter_mut().filter(|d| **d == b).for_each(|d| *d = a);
+        }
+    }
+    out
 }
 
 fn set(mask: &mut intf::place_mask, bit: usize) {
@@ -516,6 +636,89 @@ mod tests {
         let l = m.layout();
         assert_eq!(l.llcs[2].nearest[..4], [2, 3, 0, 1]);
         assert_eq!(l.llcs[2].near_nodes, 0b1100);
+    }
+
+    /// Domains of one level as lists of CPUs.
+    fn domains(l: &Layout, level: usize) -> Vec<Vec<u16>> {
+        let t = &l.levels;
+        let mut out = Vec::new();
+        let mut at = 0;
+        while at < t.nr_cpus as usize {
+            let span = t.domain[level][at];
+            assert_eq!(span.first as usize, at);
+            out.push(t.cpu_at[at..span.end as usize].to_vec());
+            at = span.end as usize;
+        }
+        out
+    }
+
+    #[test]
+    fn levels_nest_and_ascend() {
+        let mut m = smt(2, 4, true);
+        m.cpus.retain(|c| c.id != 1);
+        let l = m.layout();
+        let kinds = &l.levels.kind[..l.levels.nr_levels as usize];
+        assert_eq!(
+            kinds,
+            [
+                intf::place_level_kind_PLACE_LEVEL_SMT,
+                intf::place_level_kind_PLACE_LEVEL_LLC,
+                intf::place_level_kind_PLACE_LEVEL_NUMA
+            ]
+        );
+        assert_eq!(domains(&l, 0)[..3], [vec![0, 8], vec![2, 10], vec![3, 11]]);
+        assert_eq!(domains(&l, 0)[3], [9]);
+        assert_eq!(
+            domains(&l, 1),
+            [
+                vec![0, 8, 2, 10, 3, 11, 9],
+                vec![4, 12, 5, 13, 6, 14, 7, 15]
+            ]
+        );
+        assert_eq!(domains(&l, 2).len(), 1);
+        assert_eq!(l.levels.position[1], NO_POSITION);
+        assert_eq!(l.levels.position[9], 6);
+    }
+
+    #[test]
+    fn far_nodes_and_overlapping_ones_are_no_level() {
+        let levels = |distance: [[usize; 4]; 4]| {
+            let mut m = smt(4, 1, false);
+            m.distance = distance.iter().map(|row| row.to_vec()).collect();
+            let l = m.layout();
+            (l.levels.nr_levels, l.warnings.len())
+        };
+        // Threads and caches in one: the core.
+        let far = [
+            [10, 20, 40, 40],
+            [20, 10, 40, 40],
+            [40, 40, 10, 20],
+            [40, 40, 20, 10],
+        ];
+        assert_eq!(levels(far), (2, 0));
+        let ring = [
+            [10, 20, 30, 20],
+            [20, 10, 20, 30],
+            [30, 20, 10, 20],
+            [20, 30, 20, 10],
+        ];
+        assert_eq!(levels(ring), (2, 1));
+        let two_by_two = [
+            [10, 12, 21, 21],
+            [12, 10, 21, 21],
+            [21, 21, 10, 12],
+            [21, 21, 12, 10],
+        ];
+        assert_eq!(levels(two_by_two), (3, 0));
+    }
+
+    #[test]
+    fn a_cache_over_two_nodes_joins_them() {
+        let mut m = smt(2, 2, false);
+        m.cpus.iter_mut().for_each(|c| c.llc = 0);
+        let l = m.layout();
+        assert_eq!(l.levels.nr_levels, 2);
+        assert_eq!(domains(&l, 1).len(), 1);
     }
 
     #[test]

@@ -399,7 +399,8 @@ impl World {
     fn disturb(&mut self, k: usize, i: usize) {
         self.slack[k][0] += SHARE * f64::from(self.tasks[i].weight) + 1.0;
         self.slack[k][1] += SHARE * 1024.0 + 1.0;
-        self.tasks[i].moved += 1.0;
+        // An average is a whole number, which says little of a light task; attach starts from it.
+        self.tasks[i].moved += 1.0 + 1.0 / (SHARE * f64::from(self.tasks[i].weight));
     }
 
     fn arrive(&mut self, k: usize, i: usize) {
@@ -648,6 +649,62 @@ mod section_c_2 {
         }
         assert_eq!((t.load_avg, t.util_avg), (0, 0));
     }
+}
+
+/// Sections C.3 and H.1, vector 15: what is left of a fresh load if its time began with a stale clock.
+#[test]
+fn section_h1_15_decay_of_a_fresh_load() {
+    let after = |gap_us: u64| {
+        // v4.8 starts one unit before a boundary.
+        let mut q = intf::pelt_queue {
+            contrib: 1023,
+            ..queue_at(START)
+        };
+        let mut t = new_task();
+        unsafe {
+            intf::place_host_new_task_load(&full(), &mut t, 1024);
+            intf::place_host_pelt_attach(&mut q, &mut t, 1024);
+            intf::place_host_pelt_task_update(&mut t, START + gap_us * 1000, 1024, 0, 0);
+        }
+        t.load_avg
+    };
+    for (gap_us, expected) in [
+        (0, 1024),
+        (1000, 1003),
+        (10_000, 833),
+        (33_600, 512),
+        (100_000, 130),
+        (335_000, 1),
+    ] {
+        let load = after(gap_us);
+        assert!(
+            load.abs_diff(expected) <= 1 + expected / 50,
+            "{gap_us} us: {load}, about {expected}"
+        );
+    }
+}
+
+/// Section C.1, the two signals: when all children of a burst of forks have blocked at once, nothing
+/// is runnable, but the load is there still.
+#[test]
+fn section_c_1_two_signals_after_a_burst_of_forks() {
+    let mut q = queue_at(START);
+    for _ in 0..40 {
+        let mut t = new_task();
+        unsafe {
+            intf::place_host_new_task_load(&full(), &mut t, 1024);
+            intf::place_host_pelt_attach(&mut q, &mut t, 1024);
+            intf::place_host_pelt_enqueue(&mut q, &t, 1024);
+            intf::place_host_pelt_dequeue(&mut q, &t, 1024);
+        }
+    }
+    assert_eq!((q.runnable_load_avg, q.load_avg), (0, 40 * 1024));
+    // A half-life later, 32 periods, read without an update and with one.
+    let now = START + 32 * 1024 * 1024;
+    let read = unsafe { intf::place_host_pelt_read_load(&q, now, 0) };
+    unsafe { intf::place_host_pelt_queue_update(&mut q, now, 0, 0) };
+    assert!(read.abs_diff(20 * 1024) <= 1 && q.load_avg.abs_diff(20 * 1024) <= 20);
+    assert_eq!(q.runnable_load_avg, 0);
 }
 
 /// Section C.1: sizes the layout of the tables counts on.

@@ -9,7 +9,9 @@ mod naive;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use machines::{counter, moment, recipe, words, IdleCores, Moment, Recipe, Scene, Words};
+use machines::{
+    counter, fork_moment, moment, recipe, words, IdleCores, Moment, Recipe, Scene, Words,
+};
 use naive::{Affine, Facts, IdleSearch, Wa414};
 use scx_place::bpf_intf as intf;
 use scx_place::policy::Policy;
@@ -117,6 +119,15 @@ proptest! {
         r in recipe(), m in moment(IdleCores::MissingCores), a in affine_rule(),
     ) {
         check(&r, &m, a, IdleSearch::Mainline46)?;
+    }
+
+    #[test]
+    fn fork_v48(r in recipe(), m in fork_moment(), garbage in any::<u64>()) {
+        let scene = Scene::of(r.machine());
+        let facts = scene.fork_facts(&m);
+        let expected = naive::fork::v48(&scene.machine, &facts);
+        let actual = scene.fork_v48(&facts, garbage);
+        prop_assert_eq!(actual, expected, "{:?}\n{:?}", facts, scene.machine);
     }
 
     /// The segments cut exactly the cache's part out of the machine's words.

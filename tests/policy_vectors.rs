@@ -3,7 +3,9 @@
 //! The numbers that the specification of the policies gives, each test named after its section.
 
 use scx_place::bpf_intf as intf;
+use scx_place::policy::parse::parse_items;
 use scx_place::policy::Policy;
+use scx_place::topology::{Cpu, Machine};
 
 const MS: u64 = 1_000_000;
 const NICE_0: u32 = 1024;
@@ -341,4 +343,94 @@ fn fair_queue_bounded_lag() {
     assert_eq!(bound(min_v - 200_000_001, min_v, 1024), min_v - 200_000_000);
     assert_eq!(bound(0, min_v, 512), min_v - 400_000_000);
     assert_eq!(bound(0, min_v, 88761), min_v - 50_000_000);
+}
+
+/// A fork on CPU 0 of a machine whose CPUs, one to a node, have these loads and are idle or not.
+fn fork_v48(cpus: &[(u32, bool)]) -> intf::place_out {
+    let cpu = |id| Cpu {
+        id,
+        core: id,
+        cluster: None,
+        llc: id,
+        node: id,
+    };
+    let layout = Machine {
+        nr_cpu_ids: cpus.len(),
+        cpus: (0..cpus.len()).map(cpu).collect(),
+        distance: vec![],
+    }
+    .layout();
+    // SAFETY: plain integers, for which zero is a value; then live structures.
+    unsafe {
+        let mut input: Box<intf::place_fork_in> = Box::new(std::mem::zeroed());
+        input.allowed[0] = u64::MAX;
+        for (c, &(load, idle)) in cpus.iter().enumerate() {
+            input.cpu[c].load = load;
+            input.cpu[c].capacity = 1024;
+            input.cpu[c].idle_stamp_ns = 1;
+            input.idle[0] |= u64::from(idle) << c;
+        }
+        let mut out = std::mem::zeroed();
+        intf::place_host_fork_v48(&*input, &*layout.levels, &mut out);
+        out
+    }
+}
+
+#[test]
+fn section_h1_8_fork_v48_find_group() {
+    let to = |own, best| fork_v48(&[(own, false), (best, false)]);
+    let stays = |own, best| {
+        let out = to(own, best);
+        let stays = out.cpu == 0;
+        let branch = u32::from(out.search);
+        assert_eq!(stays, branch == intf::place_counter_PLACE_CNT_fork_local);
+        assert_eq!(
+            stays,
+            u32::from(out.outcome) == intf::place_counter_PLACE_CNT_fork_depth_none
+        );
+        assert!(stays || branch == intf::place_counter_PLACE_CNT_fork_machine);
+        stays
+    };
+    // 100000 < 112 * 900 = 100800; 101000 is not; 0 < 0 is not.
+    assert!(stays(1000, 900));
+    assert!(!stays(1010, 900));
+    assert!(!stays(0, 0));
+    assert!(stays(0, 1));
+}
+
+#[test]
+fn section_c_5_ties_go_to_the_first_group_behind() {
+    let cpus = [(2000, false), (500, false), (500, true), (600, true)];
+    assert_eq!(fork_v48(&cpus).cpu, 1);
+    // To be claimed only where it is idle.
+    assert_eq!(fork_v48(&cpus).idle, 0);
+    let out = fork_v48(&[(2000, false), (501, false), (500, true)]);
+    assert_eq!((out.cpu, out.idle), (2, 1));
+    // One look at each CPU, and one at the CPU of the group.
+    assert_eq!(out.visited, 4);
+}
+
+#[test]
+fn section_c_5_stay_needs_no_table() {
+    let policy = |item: &str| {
+        let items = parse_items(&[item]).expect("a policy");
+        Policy::from_command_line(&items).to_native(1, 8)
+    };
+    let (stay, v48) = (policy("fork=stay"), policy("fork=v48"));
+    let needs = |policy| unsafe { intf::place_host_fork_needs_cpus(policy) };
+    assert_eq!((needs(&stay), needs(&v48)), (0, 1));
+    // SAFETY: plain integers, for which zero is a value; then live structures.
+    let out = unsafe {
+        let mut input: Box<intf::place_in> = Box::new(std::mem::zeroed());
+        input.prev = 5;
+        input.waker = 6;
+        let mut out: intf::place_out = std::mem::zeroed();
+        intf::place_host_fork(&stay, &*input, &mut out);
+        out
+    };
+    assert_eq!((out.cpu, out.target, out.idle), (5, 5, 0));
+    assert_eq!(
+        u32::from(out.search),
+        intf::place_counter_PLACE_CNT_fork_stay
+    );
 }

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use scx_place::bpf_intf as intf;
 use scx_place::topology::{Cpu, Layout, Machine, MAX_CPUS};
 
-use crate::naive::{Affine, Decision, Facts, IdleSearch, Topology};
+use crate::naive::{fork, Affine, Decision, Facts, IdleSearch, Topology};
 
 /// How CPU numbers are dealt out to hardware threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -683,6 +683,109 @@ impl Scene {
             }
         }
         Ok(())
+    }
+}
+
+/// A fork, before it is fitted to a machine.
+#[derive(Debug, Clone)]
+pub struct ForkMoment {
+    pub waker: usize,
+    pub prev: Place,
+    pub idle: Words,
+    pub allowed: Words,
+    /// By CPU number modulo their count: load, capacity, idle stamp, exit latency.
+    pub cpus: Vec<(u32, u16, u64, u16)>,
+}
+
+pub fn fork_moment() -> impl Strategy<Value = ForkMoment> {
+    let prev = prop_oneof![
+        4 => Just(Place::Same),
+        1 => (0..1024usize).prop_map(Place::SameCache),
+        1 => (0..1024usize).prop_map(Place::Anywhere),
+    ];
+    let load = prop_oneof![
+        3 => Just(0u32),
+        4 => (0..6u32).prop_map(|n| n * 512),
+        2 => 0..5000u32,
+        1 => 0..100_000_000u32,
+    ];
+    let capacity = prop_oneof![6 => Just(1024u16), 1 => 1..=1024u16];
+    let stamp = prop_oneof![3 => 0..4u64, 1 => any::<u64>()];
+    let latency = prop_oneof![3 => Just(0u16), 2 => 1..4u16, 1 => any::<u16>()];
+    let cpu = (load, capacity, stamp, latency);
+    let mostly = prop_oneof![2 => Just(Words([u64::MAX; 16])), 3 => words()];
+    (0..1024usize, prev, words(), mostly, vec(cpu, 1..40)).prop_map(
+        |(waker, prev, idle, allowed, cpus)| ForkMoment {
+            waker,
+            prev,
+            idle,
+            allowed,
+            cpus,
+        },
+    )
+}
+
+impl Scene {
+    pub fn fork_facts(&self, m: &ForkMoment) -> fork::Facts {
+        let online = self.topology.online();
+        let waker = online[m.waker % online.len()];
+        let select = |w: &Words| online.iter().copied().filter(|&c| has(w, c)).collect();
+        let n = self.topology.cpus.len();
+        // Not a multiple of a core's or a cache's size.
+        let by_cpu = |c: usize| m.cpus[(c + c / m.cpus.len()) % m.cpus.len()];
+        fork::Facts {
+            waker,
+            prev: m.prev.resolve(&self.topology, waker).expect("a CPU"),
+            allowed: select(&m.allowed),
+            idle: select(&m.idle),
+            load: (0..n).map(|c| by_cpu(c).0.into()).collect(),
+            capacity: (0..n).map(|c| by_cpu(c).1.into()).collect(),
+            idle_stamp: (0..n).map(|c| by_cpu(c).2).collect(),
+            exit_latency: (0..n).map(|c| by_cpu(c).3.into()).collect(),
+        }
+    }
+
+    /// What `fork=v48` of the policy files decides.
+    pub fn fork_v48(&self, f: &fork::Facts, garbage: u64) -> fork::Decision {
+        let words = |set: &BTreeSet<usize>| {
+            let mut w = [0u64; 16];
+            set.iter().for_each(|c| w[c / 64] |= 1 << (c % 64));
+            w
+        };
+        let junk = intf::place_fork_cpu {
+            idle_stamp_ns: garbage,
+            load: garbage as u32,
+            exit_latency_us: garbage as u16,
+            capacity: garbage as u16,
+        };
+        let mut input = Box::new(intf::place_fork_in {
+            waker: f.waker as i32,
+            prev: f.prev as i32,
+            allowed: words(&f.allowed),
+            idle: words(&f.idle),
+            cpu: [junk; MAX_CPUS],
+        });
+        for c in self.topology.online() {
+            input.cpu[c] = intf::place_fork_cpu {
+                idle_stamp_ns: f.idle_stamp[c],
+                load: f.load[c] as u32,
+                exit_latency_us: f.exit_latency[c] as u16,
+                capacity: f.capacity[c] as u16,
+            };
+        }
+        // SAFETY: plain integers, for which zero is a value; then live structures.
+        let out = unsafe {
+            let mut out: intf::place_out = std::mem::zeroed();
+            intf::place_host_fork_v48(&*input, &*self.layout.levels, &mut out);
+            out
+        };
+        fork::Decision {
+            cpu: out.cpu as usize,
+            branch: counter("fork", out.search),
+            depth: counter("fork_depth", out.outcome),
+            visited: out.visited,
+            claim: out.idle != 0,
+        }
     }
 }
 

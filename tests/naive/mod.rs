@@ -7,6 +7,8 @@
 //!
 //! Branches are given by the names that `counters.h` gives them.
 
+pub mod fork;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use scx_place::topology::Machine;

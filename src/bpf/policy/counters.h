@@ -9,6 +9,7 @@
  *   search + fork                                         = select_cpu calls
  *   affine + search.scx_idle + search.scx_prev + search.unknown = search
  *   outcome                                               = affine
+ *   fork_depth                                            = fork
  * The stages `sum` and `event` hold plain sums and events, which close on nothing.
  */
 #ifndef PLACE_STAGE
@@ -56,7 +57,19 @@ PLACE_COUNTER(search, scx_idle, "scx_default found and claimed an idle CPU")
 PLACE_COUNTER(search, scx_prev, "scx_default found none: the CPU it names")
 
 PLACE_STAGE(fork, "Where a new task was placed")
-PLACE_COUNTER(fork, stay, "parent's CPU")
+PLACE_COUNTER(fork, stay, "fork=stay: parent's CPU")
+PLACE_COUNTER(fork, local, "no group or CPU elsewhere was better: parent's CPU")
+PLACE_COUNTER(fork, core, "another thread of the same core")
+PLACE_COUNTER(fork, llc, "another core of the same cache")
+PLACE_COUNTER(fork, node, "another cache of the same node")
+PLACE_COUNTER(fork, machine, "another node")
+
+PLACE_STAGE(fork_depth, "At how many levels a new task's walk moved")
+PLACE_COUNTER(fork_depth, none, "none")
+PLACE_COUNTER(fork_depth, one, "one")
+PLACE_COUNTER(fork_depth, two, "two")
+PLACE_COUNTER(fork_depth, three, "three")
+PLACE_COUNTER(fork_depth, more, "four or more")
 
 PLACE_STAGE(claim, "Taking the chosen CPU's idle bit")
 PLACE_COUNTER(claim, won, "the bit was set and is ours")

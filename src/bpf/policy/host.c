@@ -69,6 +69,23 @@ void place_host_claim_lost(struct place_view *v, const struct place_llc *llc, u3
 		place_claim_lost(v, llc, local, core, &memory, 16);
 }
 
+void place_host_fork(const struct place_policy *pol, const struct place_in *in,
+		     struct place_out *out)
+{
+	place_fork(pol, in, out);
+}
+
+void place_host_fork_v48(const struct place_fork_in *in, const struct place_levels *lv,
+			 struct place_out *out)
+{
+	place_fork_v48(in, lv, out);
+}
+
+u32 place_host_fork_needs_cpus(const struct place_policy *pol)
+{
+	return fork_needs_cpus(pol);
+}
+
 u32 place_host_affine_scale(u32 imbalance_pct)
 {
 	return affine_scale(imbalance_pct);

@@ -5,6 +5,7 @@
 #ifndef PLACE_HOST_H
 #define PLACE_HOST_H
 
+#include "levels.h"
 #include "pelt.h"
 #include "place.h"
 #include "policy.h"
@@ -47,6 +48,11 @@ void place_host_wakeup(const struct place_policy *pol, const struct place_in *in
 		       struct place_out *out, u32 nw);
 void place_host_claim_lost(struct place_view *v, const struct place_llc *llc, u32 local, u32 core,
 			   u32 nw);
+void place_host_fork(const struct place_policy *pol, const struct place_in *in,
+		     struct place_out *out);
+void place_host_fork_v48(const struct place_fork_in *in, const struct place_levels *lv,
+			 struct place_out *out);
+u32 place_host_fork_needs_cpus(const struct place_policy *pol);
 u32 place_host_affine_scale(u32 imbalance_pct);
 u32 place_host_wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_size);
 u32 place_host_wake_affine_weight(const struct wa_weight *a);	/* enum place_counter */

@@ -473,6 +473,7 @@ place_inline u32 pelt_read_util(const struct pelt_queue *q, u64 now_ns, u32 runn
 	return pelt_read(q->util_avg, running ? 1024 : 0, q->last_ns, q->contrib, now_ns);
 }
 
+/* now_ns: its home CPU's clock. */
 place_inline u32 pelt_read_task_load(const struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable)
 {
 	if (!t->last_ns)

@@ -71,6 +71,9 @@ PLACE_PARAM(affine, imbalance_pct_wide, 117, 100, 200, "percent",
 
 PLACE_AXIS(fork, stay, PLACEMENT, "Where a new task starts")
 PLACE_VALUE(fork, stay, "On its parent's CPU", "comparison")
+PLACE_VALUE(fork, v48,
+	    "Down the levels of the machine, each time to the least loaded group and its idlest CPU",
+	    "v4.6 to v4.9; loads of what is runnable")
 
 PLACE_AXIS(newload, full, PLACEMENT, "The load a new task is given before it has run")
 PLACE_VALUE(newload, none, "No load and no utilisation", "comparison")

@@ -103,6 +103,7 @@ impl<'a> Program<'a> {
         for (id, llc) in layout.llcs.iter().enumerate() {
             llcs.set(id, *llc);
         }
+        MappedTable::new(&maps.data_levels, 1)?.set(0, *layout.levels);
         Ok(())
     }
 
@@ -188,6 +189,7 @@ fn configure(skel: &mut OpenBpfSkel, opts: &LoadOpts, layout: &Layout) -> Result
     size_table::<intf::place_task>(&mut maps.data_place_task_table, tasks)?;
     size_table::<intf::place_counters>(&mut maps.data_place_counter_table, counters)?;
     size_table::<intf::place_scratch>(&mut maps.data_place_scratch_table, cpus)?;
+    size_table::<intf::place_fork_in>(&mut maps.data_place_fork_table, cpus)?;
 
     debug!("tables for {cpus} CPUs, {llcs} caches, {tasks} tasks");
     if opts.verifier_stats {

@@ -43,6 +43,10 @@ struct place_llc RESIZABLE_ARRAY(data, place_llc_table);
 struct place_task RESIZABLE_ARRAY(data, place_task_table);
 struct place_counters RESIZABLE_ARRAY(data, place_counter_table);	/* [cpu][slot] */
 struct place_scratch RESIZABLE_ARRAY(data, place_scratch_table);
+struct place_fork_in RESIZABLE_ARRAY(data, place_fork_table);	/* [cpu], as place_scratch_table */
+
+/* The machine's levels, for forks: written by user space before attaching. */
+struct place_levels place_levels SEC(".data.levels");
 
 /* Caches that may have waiting tasks, by number: read by CPUs about to idle, rarely written. */
 u64 place_overload[PLACE_MAX_CPUS / 64] SEC(".data.overload");
@@ -76,6 +80,11 @@ static __always_inline struct place_llc *llc_at(u32 llc)
 static __always_inline struct place_scratch *scratch_at(u32 cpu)
 {
 	return TABLE_AT(place_scratch_table, cpu, cpu_mask);
+}
+
+static __always_inline struct place_fork_in *fork_in_at(u32 cpu)
+{
+	return TABLE_AT(place_fork_table, cpu, cpu_mask);
 }
 
 /* The CPU a task is on; what scx_bpf_task_cpu() returns, without the call. */

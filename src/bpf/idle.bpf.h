@@ -91,6 +91,17 @@ static __always_inline u32 cpu_load(u32 cpu)
 	return load > gone ? load - gone : 0;
 }
 
+/* The part of it whose tasks are runnable, with what decayed of others' since. */
+static __always_inline u32 cpu_runnable_load(u32 cpu, u64 wall)
+{
+	struct place_cpu *c = cpu_at(cpu);
+	u32 load = c->load.runnable_load_avg, gone = c->inbox_load.runnable - c->load.seen.runnable;
+
+	if (c->idle_since_ns)
+		load = pelt_read_runnable_load(&c->load, clock_task_at(cpu, wall), 0);
+	return load > gone ? load - gone : 0;
+}
+
 /* SIS_UTIL: one CPU per cache and period renews the scan budget from the CPUs' utilisation. */
 static __noinline void update_nr_idle_scan(u32 llc_id)
 {

@@ -10,11 +10,13 @@
  *              but for the line `inbox`, which other CPUs add to atomically
  *   counters   the BPF program, each CPU its own lines
  *   llcs       topology by user space before attaching; hints by the BPF program
+ *   levels     topology by user space before attaching
  *   tasks      the BPF program
  */
 #ifndef PLACE_INTF_H
 #define PLACE_INTF_H
 
+#include "policy/levels.h"
 #include "policy/newload.h"
 #include "policy/place.h"
 #include "policy/policy.h"

@@ -251,6 +251,55 @@ static __noinline bool place_and_claim_16(struct task_struct *p, struct place_ta
 	return place_and_claim(p, t, sc, wake_flags, slot, 16);
 }
 
+/* Copies what a fork's placement reads: all CPUs, once. */
+static __noinline void snapshot_cpus(struct task_struct *p __arg_trusted, u32 waker, s32 prev)
+{
+	struct place_fork_in *in = fork_in_at(waker);
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	u64 wall = scx_bpf_now();
+	u32 i;
+
+	in->waker = waker;
+	in->prev = prev;
+	bpf_for(i, 0, nr_mask_words) {
+		in->idle[i & (PLACE_MAX_WORDS - 1)] = mask_word(idle, i);
+		in->allowed[i & (PLACE_MAX_WORDS - 1)] = mask_word(p->cpus_ptr, i);
+	}
+	scx_bpf_put_idle_cpumask(idle);
+	bpf_for(i, 0, nr_cpu_ids) {
+		struct place_fork_cpu *to = &in->cpu[level_index(i)];
+		struct place_where *at = where_at(i);
+
+		if (!at->valid)
+			continue;
+		to->idle_stamp_ns = cpu_at(i)->idle_since_ns;
+		to->load = cpu_runnable_load(i, wall);
+		to->exit_latency_us = 0;
+		to->capacity = 1024;
+	}
+}
+
+/* The placement of a new task. */
+static __always_inline void place_new(struct task_struct *p, struct place_task *t,
+				      struct place_scratch *sc, const struct place_policy *pol,
+				      struct place_counters *cnt)
+{
+	struct place_out *out = &sc->out;
+
+	if (fork_needs_cpus(pol)) {
+		snapshot_cpus(p, sc->in.waker, sc->in.prev);
+		place_fork_v48(fork_in_at(sc->in.waker), &place_levels, out);
+	} else {
+		place_fork(pol, &sc->in, out);
+	}
+	count_in(cnt, out->search, 1);
+	count_in(cnt, out->outcome, 1);
+	count_in(cnt, PLACE_CNT_sum_fork_scanned, out->visited);
+	/* The fair class sees a CPU busy as soon as a task is enqueued there. */
+	if (out->idle && scx_bpf_test_and_clear_cpu_idle(out->cpu) && t)
+		t->claimed = out->cpu;
+}
+
 static __always_inline void check_slot(const struct place_policy *pol, struct place_counters *cnt)
 {
 	if (verify_slots && place_policy_checksum(pol) != pol->checksum)
@@ -270,8 +319,7 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	sc->in.waker = cpu;
 	sc->in.prev = prev_cpu;
 	if (unlikely(wake_flags & SCX_WAKE_FORK)) {
-		place_fork(pol, &sc->in, &sc->out);
-		count_in(cnt, sc->out.search, 1);
+		place_new(p, t, sc, pol, cnt);
 		return sc->out.cpu;
 	}
 	if (t)
@@ -441,8 +489,6 @@ static __always_inline void enqueue_other(struct place_task *t, struct place_cpu
 	if (t->home == cpu && (t->flags & PLACE_TASK_RUNNABLE))
 		return;
 	cpu_update_load(c, now_ns, cpu_nr(c) > 0);
-	if (t->flags & PLACE_TASK_NEW)
-		new_task_util(pol, &t->load, &c->load, t->weight, 1024);
 	task_arrive(t, c, cpu, now_ns);
 	task_place(t, c, pol);
 }
@@ -681,7 +727,7 @@ static __always_inline void task_init(struct place_task *t, struct task_struct *
 	struct task_struct *parent_p = (void *)bpf_get_current_task_btf();
 	struct place_task *parent = fork ? task_of(parent_p) : NULL;
 
-	t->flags = PLACE_TASK_NEW;
+	t->flags = fork ? PLACE_TASK_NEW : PLACE_TASK_WOKEN;
 	t->home = parent ? parent->home : -1;
 	t->vruntime = parent ? parent->vruntime + fair_delta(parent_p->se.sum_exec_runtime - parent->charged_ns,
 							     parent->weight, parent->inverse)

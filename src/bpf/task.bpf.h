@@ -231,10 +231,12 @@ static __always_inline void task_arrive(struct place_task *t, struct place_cpu *
 		}
 		t->home = cpu;
 	}
-	if (!(t->flags & PLACE_TASK_RUNNABLE)) {
-		pelt_task_update(&t->load, now_ns, t->weight, 0, 0);
-		cpu_add(c, cpu, t);
-	}
+	if (t->flags & PLACE_TASK_RUNNABLE)
+		return;
+	pelt_task_update(&t->load, now_ns, t->weight, 0, 0);
+	if (t->flags & PLACE_TASK_NEW)
+		new_task_util(policy_at(slot_now()), &t->load, &c->load, t->weight, 1024);
+	cpu_add(c, cpu, t);
 }
 
 /* Virtual time of a task that has just arrived: woken and new ones get their place. */

@@ -121,6 +121,7 @@ PLACE_COUNTER(event, slot_mismatch, "a policy slot failed its checksum (--verify
 
 PLACE_STAGE(sum, "Plain sums")
 PLACE_COUNTER(sum, scanned, "CPUs that linear scans would have visited")
+PLACE_COUNTER(sum, fork_scanned, "CPUs that the placement of new tasks looked at")
 
 #undef PLACE_STAGE
 #undef PLACE_COUNTER

@@ -28,6 +28,8 @@ const TASK_SLOTS_PER_CPU: usize = 256;
 const MIN_TASK_SLOTS: usize = 1 << 15;
 const MAX_TASK_SLOTS: usize = 1 << 20;
 
+const NR_CONTROLS: usize = intf::place_control_PLACE_NR_CONTROLS as usize;
+
 /// What is fixed when the program is loaded.
 #[derive(Debug, Clone, Default)]
 pub struct LoadOpts {
@@ -53,7 +55,7 @@ const BPF_LOG_STATS: u32 = 4;
 pub struct Program<'a> {
     // Fields drop in this order: the link detaches before the object goes.
     link: Option<Link>,
-    slot: MappedTable<u32>,
+    control: MappedTable<u32>,
     policies: MappedTable<intf::place_policy>,
     counters: MappedTable<intf::place_counters>,
     nr_cpu_ids: usize,
@@ -80,7 +82,7 @@ impl<'a> Program<'a> {
         let nr_cpu_ids = layout.wheres.len();
         let program = Self {
             link: None,
-            slot: MappedTable::new(&skel.maps.data_control, 1)?,
+            control: MappedTable::new(&skel.maps.data_control, NR_CONTROLS)?,
             policies: MappedTable::new(&skel.maps.data_policies, NR_SLOTS as usize)?,
             counters: MappedTable::new(
                 &skel.maps.data_place_counter_table,
@@ -139,7 +141,7 @@ impl Engine for Program<'_> {
     fn publish(&mut self, slot: u32, policy: &intf::place_policy) -> Result<()> {
         self.policies.set(slot as usize, *policy);
         fence(Ordering::Release);
-        self.slot.set(0, slot);
+        self.control.set(intf::place_control_PLACE_CONTROL_SLOT as usize, slot);
         Ok(())
     }
 

@@ -34,6 +34,7 @@
  */
 #include "balance.bpf.h"
 #include "idle.bpf.h"
+#include "record.bpf.h"
 #include "task.bpf.h"
 
 /* ---- placement ---- */
@@ -137,8 +138,14 @@ static __always_inline bool decide_and_claim(struct place_scratch *sc, struct pl
 	struct place_out *out = &sc->out;
 	u32 i;
 
+	sc->lost = 0;
 	for (i = 0; i <= claim_retries && can_loop; i++) {
-		int ok = nw == 1 ? decide_1(sc, slot) : nw == 4 ? decide_4(sc, slot) : decide_16(sc, slot);
+		int ok;
+
+		/* Here and not when it is lost: place_in stays as the last decision read it. */
+		if (i)
+			forget_lost_claim(sc, nw);
+		ok = nw == 1 ? decide_1(sc, slot) : nw == 4 ? decide_4(sc, slot) : decide_16(sc, slot);
 
 		if (!ok || !out->idle)
 			return false;
@@ -149,7 +156,7 @@ static __always_inline bool decide_and_claim(struct place_scratch *sc, struct pl
 		count_in(cnt, PLACE_CNT_claim_lost, 1);
 		if (policy_at(slot)->axis[PLACE_AXIS_claim] == PLACE_claim_test_only)
 			return false;
-		forget_lost_claim(sc, nw);
+		sc->lost = i + 1;
 	}
 	count_in(cnt, PLACE_CNT_claim_gave_up, 1);
 	return false;
@@ -189,11 +196,14 @@ static __always_inline bool place_and_claim(struct task_struct *p, struct place_
 	sc->out.cpu = sc->in.prev;
 	if (!snapshot(&sc->in, p, t, wake_flags, nw)) {
 		count_in(cnt, PLACE_CNT_search_unknown, 1);
+		count_opaque(cnt);
 		return false;
 	}
 	claimed = decide_and_claim(sc, cnt, slot, nw);
 	apply_effects(sc, t, cnt);
 	count_decision(&sc->out, cnt);
+	if (unlikely(sampling()))
+		sample(sc, slot, p->pid, claimed);
 	return claimed;
 }
 
@@ -241,6 +251,7 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	if (pol->axis[PLACE_AXIS_idle_search] == PLACE_idle_search_scx_default) {
 		sc->out.cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &claimed);
 		count_in(cnt, claimed ? PLACE_CNT_search_scx_idle : PLACE_CNT_search_scx_prev, 1);
+		count_opaque(cnt);
 	} else if (nr_llc_words == 1) {
 		claimed = place_and_claim(p, t, sc, wake_flags, slot, 1);
 	} else if (nr_llc_words == 4) {

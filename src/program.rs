@@ -9,7 +9,7 @@ use std::sync::atomic::{fence, Ordering};
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::OpenSkel;
-use libbpf_rs::{Link, OpenMapMut, OpenObject};
+use libbpf_rs::{Link, MapCore, OpenMapMut, OpenObject};
 use log::debug;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use scx_utils::{
@@ -57,6 +57,7 @@ pub struct Program<'a> {
     link: Option<Link>,
     control: MappedTable<u32>,
     policies: MappedTable<intf::place_policy>,
+    shadow: MappedTable<intf::place_policy>,
     counters: MappedTable<intf::place_counters>,
     nr_cpu_ids: usize,
     skel: BpfSkel<'a>,
@@ -84,6 +85,7 @@ impl<'a> Program<'a> {
             link: None,
             control: MappedTable::new(&skel.maps.data_control, NR_CONTROLS)?,
             policies: MappedTable::new(&skel.maps.data_policies, NR_SLOTS as usize)?,
+            shadow: MappedTable::new(&skel.maps.data_shadow, 1)?,
             counters: MappedTable::new(
                 &skel.maps.data_place_counter_table,
                 nr_cpu_ids * NR_SLOTS as usize,
@@ -141,8 +143,25 @@ impl Engine for Program<'_> {
     fn publish(&mut self, slot: u32, policy: &intf::place_policy) -> Result<()> {
         self.policies.set(slot as usize, *policy);
         fence(Ordering::Release);
-        self.control.set(intf::place_control_PLACE_CONTROL_SLOT as usize, slot);
+        self.control
+            .set(intf::place_control_PLACE_CONTROL_SLOT as usize, slot);
         Ok(())
+    }
+
+    fn set_sampling(&mut self, word: u32) {
+        // What was written before, the shadow policy for one, is visible first.
+        fence(Ordering::Release);
+        self.control
+            .set(intf::place_control_PLACE_CONTROL_SAMPLING as usize, word);
+    }
+
+    fn set_shadow(&mut self, policy: &intf::place_policy) {
+        self.shadow.set(0, *policy);
+    }
+
+    fn record_map(&self) -> Result<u32> {
+        let info = self.skel.maps.place_records.info();
+        Ok(info.context("asking for the ring buffer's number")?.info.id)
     }
 
     fn read_counters(&self, slot: u32) -> Counters {

@@ -12,6 +12,12 @@ pub fn effective_uid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// Release of the running kernel, as `uname -r` prints it.
+pub fn kernel_release() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    text.map_or_else(|_| "unknown".into(), |t| t.trim().into())
+}
+
 /// The user id of the process at the other end of a Unix socket, as it was when it connected.
 pub fn peer_uid(socket: BorrowedFd) -> io::Result<u32> {
     let mut cred = libc::ucred {

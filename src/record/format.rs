@@ -28,6 +28,11 @@ const MAX_FRAME: u32 = 1 << 20;
 /// Policies of one file, at most: a switch every 100 ms for an hour and a half.
 const MAX_POLICIES: usize = 1 << 16;
 
+/// Bytes before the first frame: magic, version, layout.
+pub const FILE_HEAD: usize = 20;
+/// Bytes of a frame before its content: kind, length, checksum.
+pub const FRAME_HEAD: usize = 12;
+
 const INFO: u32 = 1;
 const WHERES: u32 = 2;
 const LLC: u32 = 3;
@@ -82,6 +87,16 @@ fn checksum(kind: u32, content: &[u8]) -> u32 {
     (sum ^ sum >> 32) as u32
 }
 
+/// A frame: its kind, the length and a checksum of its content, the content.
+pub fn frame(kind: u32, content: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(FRAME_HEAD + content.len());
+    for word in [kind, content.len() as u32, checksum(kind, content)] {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes.extend(content);
+    bytes
+}
+
 /// Writes a file, frame by frame.
 pub struct Writer<W: Write> {
     to: W,
@@ -119,10 +134,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn frame(&mut self, kind: u32, content: &[u8]) -> Result<()> {
-        self.put(&kind.to_le_bytes())?;
-        self.put(&(content.len() as u32).to_le_bytes())?;
-        self.put(&checksum(kind, content).to_le_bytes())?;
-        Ok(self.put(content)?)
+        Ok(self.put(&frame(kind, content))?)
     }
 
     /// A policy, before the first record that names its generation.
@@ -140,6 +152,11 @@ impl<W: Write> Writer<W> {
     pub fn record(&mut self, record: &[u8]) -> Result<()> {
         self.records += 1;
         self.frame(RECORD, record)
+    }
+
+    /// Hands everything to the operating system.
+    pub fn flush(&mut self) -> Result<()> {
+        Ok(self.to.flush()?)
     }
 
     /// Ends the file and gives back what it was written to.
@@ -213,7 +230,10 @@ impl<R: Read> Reader<R> {
     fn read_head(&mut self) -> Result<bool> {
         let (mut magic, mut version, mut layout) = ([0; 8], [0; 4], [0; 8]);
         let no_recording = "no recording of scx_place: it does not begin with SCXPLACE";
-        self.fill(&mut magic).context(no_recording)?;
+        let mut start = Vec::new();
+        (&mut self.from).take(8).read_to_end(&mut start)?;
+        self.at += start.len() as u64;
+        magic[..start.len()].copy_from_slice(&start);
         ensure!(magic == MAGIC, no_recording);
         self.fill(&mut version)?;
         let version = u32::from_le_bytes(version);
@@ -278,7 +298,7 @@ impl<R: Read> Reader<R> {
     /// Reads a frame's content and returns its kind.
     fn next_frame(&mut self) -> Result<u32> {
         let at = self.at;
-        let mut head = [0; 12];
+        let mut head = [0; FRAME_HEAD];
         self.fill(&mut head)?;
         let word = |i: usize| u32::from_le_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
         let (kind, len, sum) = (word(0), word(4), word(8));

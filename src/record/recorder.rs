@@ -252,6 +252,8 @@ fn follow(
             let report = grant.poll(output.newest)?;
             polled = Some(Instant::now());
             output.add_policies(&report)?;
+            // A recorder that is killed leaves what it had.
+            output.writer.flush()?;
             if terminal {
                 progress(since, duration, output, report.dropped);
             }

@@ -22,8 +22,9 @@ use crate::time;
 /// One in so many, at most: half of the BPF program's control word.
 pub const MAX_ONE_IN: u32 = 0xffff;
 
-/// A recorder that is silent for so long is taken for dead.
-const LEASE: Duration = Duration::from_secs(5);
+/// A recorder that is silent for so long is taken for dead.  On a machine with more work than CPUs,
+/// or an emulated one, a living one can be late by seconds.
+const LEASE: Duration = Duration::from_secs(15);
 
 /// Without grace periods: as long as no callback runs (see `slots.rs`).
 const WITHOUT_GRACE: Duration = Duration::from_secs(1);

@@ -117,7 +117,7 @@ fn check_controls(facts: &mut Facts, records: &Path) {
         format!("only {flipped} of {all} decisions notice a flipped bit"),
     );
 
-    let (status, document) = replay(&file, &["--policy", "idle_search=none,affine=off"]);
+    let (status, document) = replay(&file, &["--policy", "idle_search=none,affine=always"]);
     facts.equal("status of a comparison", status, 0);
     let comparison = &document["comparisons"][0];
     let (n, same) = (&comparison["decisions"], &comparison["distance"][0]);

@@ -184,13 +184,15 @@ fn progress(since: Instant, duration: Duration, output: &Output, dropped: u64) {
 /// was recorded until then is in the file.
 pub fn run(options: &Options) -> Result<String> {
     let stop = stop_on_signals()?;
+    // Takes long on a busy machine, and the scheduler waits for a recorder only so long.
+    let tables = Tables::from(&Machine::from_system()?.layout());
     let (mut grant, opened) = Grant::open(&options.socket, options.one_in)?;
     let map = MapHandle::from_map_id(opened.map).context("opening the ring buffer")?;
     let buffer = Buffer::new(&map).context("opening the ring buffer")?;
     // What a recorder that died has left.
     while !buffer.take()?.is_empty() {}
 
-    let mut output = create(options, &opened)?;
+    let mut output = create(options, &opened, &tables)?;
     output.add_policies(&opened)?;
     let early = follow(&grant, &buffer, &mut output, options.duration, &stop);
     let last = grant.stop();
@@ -214,8 +216,7 @@ pub fn run(options: &Options) -> Result<String> {
     }
 }
 
-fn create(options: &Options, opened: &RecordingReport) -> Result<Output> {
-    let tables = Tables::from(&Machine::from_system()?.layout());
+fn create(options: &Options, opened: &RecordingReport, tables: &Tables) -> Result<Output> {
     let info = Info {
         program: crate::cli::version().into(),
         kernel: sys::kernel_release(),
@@ -226,7 +227,7 @@ fn create(options: &Options, opened: &RecordingReport) -> Result<Output> {
     };
     let out = options.out.display();
     let file = File::create(&options.out).with_context(|| format!("creating {out}"))?;
-    let writer = Writer::new(BufWriter::with_capacity(1 << 18, file), &info, &tables)
+    let writer = Writer::new(BufWriter::with_capacity(1 << 18, file), &info, tables)
         .with_context(|| format!("writing {out}"))?;
     Ok(Output {
         writer,

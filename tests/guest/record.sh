@@ -14,10 +14,12 @@ placement_values() {
 		/^          "name"/ && kind == "values" && scope == "placement" { print axis, $4 }'
 }
 
-# Several pairs of hackbench on CPUs all over the machine: wakers and wakees of both caches.
+# Pairs of hackbench on CPUs of both caches.
 work() {
-	local cpu
-	for ((cpu = 0; cpu < CPUS; cpu += 3)); do bench $cpu 2; done
+	gather
+	bench 0 1
+	bench $((CPUS / 2 - 2)) 1
+	bench $((CPUS / 2 + 2)) 1
 }
 
 record() { try "$1" scx_place record --out "/records/$1.rec" --for "${2:-2s}" "${@:3}"; }
@@ -50,11 +52,12 @@ scx_place policy reset >/dev/null
 
 # One in seven; one recorder at a time; not for others than root; a killed one is noticed.
 record sampled 2s --sample 1/7
-try killed scx_place record --out /records/killed.rec --for 600s &
+scx_place record --out /records/killed.rec --for 600s &
+KILLED=$!
 sleep 3
 try second scx_place record --out /records/second.rec
-pkill -KILL -f 'record --out /records/killed.rec'
-sleep 7
+kill -KILL $KILLED
+sleep 18 # longer than the scheduler waits
 stats killed.before
 sleep 1
 stats killed.after
@@ -68,7 +71,7 @@ try shadow.opaque scx_place shadow idle_search=scx_default
 try shadow.same scx_place shadow claim=test_and_clear --json
 sleep 2
 try shadow.same.report scx_place shadow --json
-try shadow.other scx_place shadow idle_search=none affine=off --sample 1/2
+try shadow.other scx_place shadow idle_search=none affine=always --sample 1/2
 sleep 2
 try shadow.other.report scx_place shadow --json
 try shadow.text scx_place shadow

@@ -41,6 +41,10 @@ pub enum Request {
 }
 
 /// What the scheduler answers.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one answer at a time, which is never stored"
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", content = "body", rename_all = "snake_case")]
 pub enum Response {

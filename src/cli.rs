@@ -12,6 +12,7 @@ use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
 use crate::policy::parse::{parse_items, ParseError};
 use crate::policy::{show, Policy};
+use crate::sampling::MAX_ONE_IN;
 
 /// This program's version with the build it comes from.
 pub fn version() -> &'static str {
@@ -24,7 +25,7 @@ pub fn version() -> &'static str {
 ///
 /// Without a subcommand it becomes the machine's scheduler until Ctrl-C or SIGTERM, and the kernel's
 /// own scheduler takes over again.  The subcommands ask and steer a running scx_place.  All but
-/// `policy list` need root.
+/// `policy list` and `replay` need root.
 #[derive(Debug, Parser)]
 #[command(
     name = "scx_place",
@@ -125,6 +126,12 @@ pub enum Command {
     Stats(StatsArgs),
     /// Is it on?  Since when, with which policy
     Status(StatusArgs),
+    /// Record what placements read and decide, to be replayed
+    Record(RecordArgs),
+    /// Decide what was recorded again, with the same rules or with others; needs no scheduler
+    Replay(ReplayArgs),
+    /// Evaluate a second policy beside the one in force, without acting on it
+    Shadow(ShadowArgs),
 }
 
 #[derive(Debug, Args)]
@@ -183,6 +190,88 @@ pub struct StatusArgs {
     pub socket: Socket,
 }
 
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// The file to write; an existing one is replaced
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+
+    /// How long: 500ms, 10s, 2m; Ctrl-C ends it earlier
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub duration: Duration,
+
+    /// Record one in N placements of each CPU
+    #[arg(long, value_name = "1/N", default_value = "1/1", value_parser = one_in)]
+    pub sample: u32,
+
+    #[command(flatten)]
+    pub socket: Socket,
+}
+
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// What `scx_place record` has written
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Compare with the recorded policy changed by these settings, NAME=VALUE; several with commas
+    /// or by repeating the option
+    #[arg(
+        short,
+        long = "policy",
+        value_name = "ITEM",
+        value_delimiter = ',',
+        conflicts_with = "all"
+    )]
+    pub policy: Vec<String>,
+
+    /// Compare with every value of an axis
+    #[arg(long, value_name = "AXIS")]
+    pub all: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ShadowArgs {
+    /// NAME=VALUE, what it has differently from the policy in force now; `off`: evaluate nothing;
+    /// without any: show how the two compare
+    #[arg(value_name = "ITEM")]
+    pub items: Vec<String>,
+
+    /// Evaluate it for one in N wakeups of each CPU
+    #[arg(long, value_name = "1/N", default_value = "1/1", value_parser = one_in)]
+    pub sample: u32,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub socket: Socket,
+}
+
+/// Reads `1/N`.
+fn one_in(text: &str) -> Result<u32, String> {
+    let n = text.strip_prefix("1/").and_then(|n| n.parse().ok());
+    n.filter(|n| (1..=MAX_ONE_IN).contains(n))
+        .ok_or_else(|| format!("expected 1/N, 1/1 to 1/{MAX_ONE_IN}"))
+}
+
+/// Reads a time with its unit, seconds if there is none.
+fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let found = units
+        .iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let (number, factor) = found.unwrap_or((text, &1.0));
+    let expected = |_| "expected a time such as 500ms, 10s or 2m, up to a day".to_string();
+    let number: f64 = number.parse().map_err(|_| expected(String::new()))?;
+    seconds(&format!("{}", number * factor)).map_err(expected)
+}
+
 /// Reads a positive number of seconds, fractions allowed.
 fn seconds(text: &str) -> Result<Duration, String> {
     const SHORTEST: f64 = 0.05;
@@ -238,6 +327,31 @@ mod tests {
             };
             assert_eq!(args.socket.path(), PathBuf::from("/x"));
             assert!(args.json);
+        }
+    }
+
+    #[test]
+    fn sampling_is_one_in_n() {
+        assert_eq!(one_in("1/1"), Ok(1));
+        assert_eq!(one_in("1/65535"), Ok(65535));
+        for text in ["1/0", "1/65536", "2/3", "7", "1/-1", "1/x", ""] {
+            assert!(one_in(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_have_units() {
+        for (text, ms) in [
+            ("500ms", 500),
+            ("10s", 10_000),
+            ("2m", 120_000),
+            ("3", 3000),
+            ("1h", 3_600_000),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "s", "-1s", "0s", "1d", "infs", "nanm", "25h"] {
+            assert!(duration(text).is_err(), "{text}");
         }
     }
 

@@ -2,16 +2,22 @@
 
 //! What each subcommand does.
 
-use std::io::{BufRead, ErrorKind, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
 
 use anyhow::{anyhow, Context, Result};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::{Cli, Command, PolicyArgs, PolicyCommand, RunOpts, StatsArgs, StatusArgs};
+use crate::cli::{
+    Cli, Command, PolicyArgs, PolicyCommand, RecordArgs, ReplayArgs, RunOpts, ShadowArgs,
+    StatsArgs, StatusArgs,
+};
 use crate::control::{call, ClientError, PolicyReport, Request, Response, StatusReport};
 use crate::policy::parse::parse_items;
+use crate::record::format::Reader;
+use crate::record::{compare, recorder, replay, show as record_show};
 use crate::{policy, preflight, scheduler, stats, time};
 
 /// Runs what the command line asks for.
@@ -21,6 +27,9 @@ pub fn dispatch(cli: &Cli) -> Result<()> {
         Some(Command::Policy(args)) => policy_command(args),
         Some(Command::Stats(args)) => stats_command(args),
         Some(Command::Status(args)) => status_command(args),
+        Some(Command::Record(args)) => record_command(args),
+        Some(Command::Replay(args)) => replay_command(args),
+        Some(Command::Shadow(args)) => shadow_command(args),
     }
 }
 
@@ -142,6 +151,90 @@ fn stats_command(args: &StatsArgs) -> Result<()> {
         (true, _) => print_json(&stats::json(&report)),
         (false, true) => print(&stats::show::by_generation(&report, args.all)),
         (false, false) => print(&stats::show::overview(&report, args.all)),
+    }
+}
+
+fn record_command(args: &RecordArgs) -> Result<()> {
+    print(&recorder::run(&recorder::Options {
+        socket: args.socket.path(),
+        out: args.out.clone(),
+        duration: args.duration,
+        one_in: args.sample,
+    })?)
+}
+
+fn replay_command(args: &ReplayArgs) -> Result<()> {
+    let variants = match &args.all {
+        Some(axis) => compare::all_of(axis)?,
+        None if args.policy.is_empty() => Vec::new(),
+        None => compare::with_items(parse_items(&args.policy)?),
+    };
+    let name = args.file.display();
+    let file = File::open(&args.file).with_context(|| format!("opening {name}"))?;
+    let mut reader = Reader::new(BufReader::new(file)).with_context(|| name.to_string())?;
+    match variants.is_empty() {
+        true => replay_again(args, &mut reader),
+        false => replay_others(args, &mut reader, variants),
+    }
+    .with_context(|| name.to_string())
+}
+
+type FileReader = Reader<BufReader<File>>;
+
+fn replay_again(args: &ReplayArgs, reader: &mut FileReader) -> Result<()> {
+    let result = replay::run(reader)?;
+    match args.json {
+        true => print_json(&json!({ "info": reader.info, "replay": result }))?,
+        false => print(&(record_show::info(reader) + &record_show::replay(&result)))?,
+    }
+    match result.differs() {
+        true => Err(anyhow!(
+            "{} of {} records are decided differently",
+            result.records - result.identical,
+            result.records
+        )),
+        false => Ok(()),
+    }
+}
+
+fn replay_others(
+    args: &ReplayArgs,
+    reader: &mut FileReader,
+    mut variants: Vec<compare::Variant>,
+) -> Result<()> {
+    compare::run(reader, &mut variants)?;
+    let results: Vec<_> = variants.into_iter().map(|v| v.result).collect();
+    if args.json {
+        return print_json(&json!({
+            "info": reader.info, "end": reader.end(), "comparisons": results,
+        }));
+    }
+    let text = match (&args.all, &results[..]) {
+        (None, [one]) => record_show::comparison(one, reader.end()),
+        _ => record_show::all(&results, reader.end()),
+    };
+    print(&(record_show::info(reader) + &text))
+}
+
+fn shadow_command(args: &ShadowArgs) -> Result<()> {
+    let items: Vec<_> = args.items.iter().map(String::as_str).collect();
+    let request = match items[..] {
+        [] => Request::ShadowGet,
+        ["off"] => Request::ShadowOff,
+        _ => {
+            parse_items(&items)?;
+            let items = args.items.clone();
+            let one_in = args.sample;
+            Request::ShadowSet { items, one_in }
+        }
+    };
+    let Response::Shadow(report) = call(&args.socket.path(), &request)? else {
+        return Err(unexpected());
+    };
+    match (args.json, report) {
+        (true, report) => print_json(&report),
+        (false, None) => print("no shadow policy\n"),
+        (false, Some(report)) => print(&stats::show::shadow(&report)),
     }
 }
 

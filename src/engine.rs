@@ -24,6 +24,18 @@ pub trait Engine {
     /// loaded.
     fn read_counters(&self, slot: u32) -> Counters;
 
+    /// Replaces the word [`crate::sampling`] makes: how many placements are sampled.
+    fn set_sampling(&mut self, word: u32);
+
+    /// Replaces the shadow policy, while no callback can read it.
+    fn set_shadow(&mut self, policy: &intf::place_policy);
+
+    /// The kernel's number of the ring buffer that records go to.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    fn record_map(&self) -> Result<u32>;
+
     /// Returns when every callback that may have read an earlier slot number has ended.  False:
     /// the machine offers no such thing.
     ///

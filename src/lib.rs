@@ -12,6 +12,8 @@
 //!   tables [`mapped`]; [`topology`]: the machine as tables;
 //! * [`control`]: the root-only socket; [`service`]: what each of its requests does;
 //! * [`slots`]: which policy is in force, behind the [`engine`] trait that the scheduler implements;
+//! * [`sampling`]: which placements are recorded or put before a shadow policy; [`record`]: their
+//!   files, read, replayed and compared;
 //! * [`policy`]: axes, values and parameters as data; [`counters`] and [`stats`]: what was counted.
 
 pub mod bpf_intf;
@@ -25,7 +27,9 @@ pub mod mapped;
 pub mod policy;
 pub mod preflight;
 pub mod program;
+pub mod record;
 pub mod render;
+pub mod sampling;
 pub mod scheduler;
 pub mod service;
 pub mod slots;

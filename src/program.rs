@@ -9,7 +9,7 @@ use std::sync::atomic::{fence, Ordering};
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::OpenSkel;
-use libbpf_rs::{Link, OpenMapMut, OpenObject};
+use libbpf_rs::{Link, MapCore, OpenMapMut, OpenObject};
 use log::debug;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use scx_utils::{
@@ -27,6 +27,8 @@ use crate::topology::Layout;
 const TASK_SLOTS_PER_CPU: usize = 256;
 const MIN_TASK_SLOTS: usize = 1 << 15;
 const MAX_TASK_SLOTS: usize = 1 << 20;
+
+const NR_CONTROLS: usize = intf::place_control_PLACE_NR_CONTROLS as usize;
 
 /// What is fixed when the program is loaded.
 #[derive(Debug, Clone, Default)]
@@ -53,8 +55,9 @@ const BPF_LOG_STATS: u32 = 4;
 pub struct Program<'a> {
     // Fields drop in this order: the link detaches before the object goes.
     link: Option<Link>,
-    slot: MappedTable<u32>,
+    control: MappedTable<u32>,
     policies: MappedTable<intf::place_policy>,
+    shadow: MappedTable<intf::place_policy>,
     counters: MappedTable<intf::place_counters>,
     nr_cpu_ids: usize,
     skel: BpfSkel<'a>,
@@ -80,8 +83,9 @@ impl<'a> Program<'a> {
         let nr_cpu_ids = layout.wheres.len();
         let program = Self {
             link: None,
-            slot: MappedTable::new(&skel.maps.data_control, 1)?,
+            control: MappedTable::new(&skel.maps.data_control, NR_CONTROLS)?,
             policies: MappedTable::new(&skel.maps.data_policies, NR_SLOTS as usize)?,
+            shadow: MappedTable::new(&skel.maps.data_shadow, 1)?,
             counters: MappedTable::new(
                 &skel.maps.data_place_counter_table,
                 nr_cpu_ids * NR_SLOTS as usize,
@@ -140,8 +144,25 @@ impl Engine for Program<'_> {
     fn publish(&mut self, slot: u32, policy: &intf::place_policy) -> Result<()> {
         self.policies.set(slot as usize, *policy);
         fence(Ordering::Release);
-        self.slot.set(0, slot);
+        self.control
+            .set(intf::place_control_PLACE_CONTROL_SLOT as usize, slot);
         Ok(())
+    }
+
+    fn set_sampling(&mut self, word: u32) {
+        // What was written before, the shadow policy for one, is visible first.
+        fence(Ordering::Release);
+        self.control
+            .set(intf::place_control_PLACE_CONTROL_SAMPLING as usize, word);
+    }
+
+    fn set_shadow(&mut self, policy: &intf::place_policy) {
+        self.shadow.set(0, *policy);
+    }
+
+    fn record_map(&self) -> Result<u32> {
+        let info = self.skel.maps.place_records.info();
+        Ok(info.context("asking for the ring buffer's number")?.info.id)
     }
 
     fn read_counters(&self, slot: u32) -> Counters {

@@ -74,6 +74,7 @@ fn run_once(opts: &RunOpts, server: &Server, state: &mut State, stop: &AtomicBoo
         if let Some((request, responder)) = server.recv_timeout(state.wait(POLL)) {
             responder.send(service::handle(state, &mut program, request));
         }
+        state.expire(&mut program);
         if let Some(text) = state.periodic(&program) {
             commands::print(&text)?;
         }

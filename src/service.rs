@@ -15,6 +15,7 @@ use crate::control::{
 };
 use crate::engine::Engine;
 use crate::policy::{parse, Item, Policy};
+use crate::sampling::Sampling;
 use crate::slots::{Generation, Slots};
 use crate::{stats, time};
 
@@ -30,6 +31,7 @@ pub struct State {
     /// Loads so far.
     loads: u32,
     periodic: Option<Periodic>,
+    sampling: Sampling,
 }
 
 /// `--stats SEC`.
@@ -56,6 +58,7 @@ impl State {
                 due: Instant::now() + interval,
                 last: None,
             }),
+            sampling: Sampling::default(),
         }
     }
 
@@ -65,12 +68,18 @@ impl State {
         self.slots.attach(engine, nr_cpus)?;
         self.nr_cpus = nr_cpus;
         self.loads += 1;
+        self.sampling.attach(engine, nr_cpus);
         Ok(())
     }
 
     /// Keeps the counts of a program that is about to go away.
     pub fn detach(&mut self, engine: &dyn Engine) {
         self.slots.detach(engine);
+    }
+
+    /// Ends what nobody asks for any more: the recording of a recorder that died.
+    pub fn expire(&mut self, engine: &mut dyn Engine) {
+        self.sampling.expire(engine);
     }
 
     /// The policy in force.
@@ -153,6 +162,33 @@ fn policy_report(current: &Generation, changed: &[Item]) -> Response {
     })
 }
 
+/// Records and the shadow policy.
+fn handle_sampling(
+    state: &mut State,
+    engine: &mut dyn Engine,
+    request: &Request,
+) -> Result<Response> {
+    let State {
+        slots, sampling, ..
+    } = state;
+    match request {
+        Request::RecordOpen { one_in } => sampling.open(slots, engine, *one_in),
+        Request::RecordPoll { id, known } => sampling.poll(slots, engine, *id, *known),
+        Request::RecordStop { id } => sampling.stop(slots, engine, *id),
+        Request::ShadowSet { items, one_in } => {
+            let items = parse::parse_items(items)?;
+            let report = sampling.shadow_set(slots, engine, &items, *one_in)?;
+            return Ok(Response::Shadow(Some(report)));
+        }
+        Request::ShadowOff => {
+            sampling.shadow_off(engine);
+            return Ok(Response::Shadow(None));
+        }
+        _ => return Ok(Response::Shadow(sampling.shadow_report(slots, engine))),
+    }
+    .map(Response::Recording)
+}
+
 /// Answers one request.  An error means that nothing was changed.
 pub fn handle(state: &mut State, engine: &mut dyn Engine, request: Request) -> Response {
     let changed = match request {
@@ -162,6 +198,15 @@ pub fn handle(state: &mut State, engine: &mut dyn Engine, request: Request) -> R
         Request::PolicySet { items } => parse::parse_items(&items)
             .map_err(anyhow::Error::from)
             .and_then(|items| state.slots.set(engine, &items)),
+        Request::RecordOpen { .. }
+        | Request::RecordPoll { .. }
+        | Request::RecordStop { .. }
+        | Request::ShadowGet
+        | Request::ShadowSet { .. }
+        | Request::ShadowOff => {
+            return handle_sampling(state, engine, &request)
+                .unwrap_or_else(|e| Response::Error(format!("{e:#}")))
+        }
         Request::PolicyReset => state.slots.replace(engine, state.start.clone()),
     };
     match changed {

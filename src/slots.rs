@@ -155,6 +155,11 @@ impl Slots {
         self.generations.iter().skip(skip)
     }
 
+    /// The generations after number `known`, oldest first, as far as they are remembered.
+    pub fn after(&self, known: u32) -> impl Iterator<Item = &Generation> {
+        self.generations.iter().filter(move |g| g.number > known)
+    }
+
     /// The counts of all generations together.
     pub fn total(&self, engine: &dyn Engine) -> Counters {
         let mut total = self.forgotten.clone();

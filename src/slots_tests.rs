@@ -15,6 +15,8 @@ pub(crate) struct FakeEngine {
     grace_periods: usize,
     pub(crate) fail: bool,
     published: usize,
+    pub(crate) sampling: u32,
+    pub(crate) shadow: Option<intf::place_policy>,
     /// Per slot, `grace_periods` when it was last in force.
     read_until: Vec<Option<usize>>,
 }
@@ -30,6 +32,8 @@ impl FakeEngine {
             grace_periods: 0,
             fail: false,
             published: 0,
+            sampling: 0,
+            shadow: None,
             read_until: vec![None; NR_SLOTS as usize],
         }
     }
@@ -62,6 +66,19 @@ impl Engine for FakeEngine {
 
     fn read_counters(&self, slot: u32) -> Counters {
         self.counters[slot as usize].clone()
+    }
+
+    fn set_sampling(&mut self, word: u32) {
+        self.sampling = word;
+    }
+
+    fn set_shadow(&mut self, policy: &intf::place_policy) {
+        assert_eq!(self.sampling >> 16, 0, "the shadow policy may be read");
+        self.shadow = Some(*policy);
+    }
+
+    fn record_map(&self) -> Result<u32> {
+        Ok(77)
     }
 
     fn grace_period(&mut self) -> bool {

@@ -29,6 +29,12 @@ pub fn kernel_hz() -> u32 {
     }
 }
 
+/// Release of the running kernel, as `uname -r` prints it.
+pub fn kernel_release() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    text.map_or_else(|_| "unknown".into(), |t| t.trim().into())
+}
+
 /// The user id of the process at the other end of a Unix socket, as it was when it connected.
 pub fn peer_uid(socket: BorrowedFd) -> io::Result<u32> {
     let mut cred = libc::ucred {
@@ -94,7 +100,11 @@ mod tests {
 
     #[test]
     fn hz_is_one_that_kernels_have() {
-        assert!([100, 250, 300, 1000].contains(&kernel_hz()), "{}", kernel_hz());
+        assert!(
+            [100, 250, 300, 1000].contains(&kernel_hz()),
+            "{}",
+            kernel_hz()
+        );
     }
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;

@@ -62,6 +62,16 @@ impl Engine for Memory {
         Ok(())
     }
 
+    fn set_sampling(&mut self, _word: u32) {}
+
+    fn set_shadow(&mut self, policy: &place_policy) {
+        assert!(policy.checksum != 0);
+    }
+
+    fn record_map(&self) -> anyhow::Result<u32> {
+        anyhow::bail!("plain memory has no ring buffer")
+    }
+
     fn read_counters(&self, slot: u32) -> Counters {
         self.0[slot as usize].clone()
     }
@@ -479,4 +489,68 @@ fn closed_output_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert!(output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn replay_says_what_is_wrong_with_a_file() {
+    let dir = Dir::new();
+    let path = dir.0.join("x.rec");
+    let replay = |args: &[&str]| {
+        let args: Vec<_> = ["replay", path.to_str().unwrap()]
+            .into_iter()
+            .chain(args.iter().copied())
+            .collect();
+        run(&args)
+    };
+    assert!(error(&replay(&[])).contains("opening"));
+    std::fs::write(&path, "no recording").unwrap();
+    assert!(error(&replay(&[])).ends_with("it does not begin with SCXPLACE"));
+    // What is wrong with the arguments comes first.
+    assert!(error(&replay(&["--all", "idle_serach"])).contains("did you mean `idle_search`?"));
+    assert!(error(&replay(&["--all", "balance"])).contains("does not decide where"));
+    assert!(error(&replay(&["-p", "affine=up"])).contains("not a value of affine"));
+    assert_eq!(
+        replay(&["-p", "affine=off", "--all", "affine"])
+            .status
+            .code(),
+        Some(2)
+    );
+}
+
+#[test]
+fn shadow_of_a_running_scheduler() {
+    let scheduler = Scheduler::start();
+    assert_eq!(scheduler.ok(&["shadow"]), "no shadow policy\n");
+    let set = scheduler.ok(&[
+        "shadow",
+        "idle_search=mainline_46",
+        "affine=off",
+        "--sample",
+        "1/5",
+    ]);
+    assert!(
+        set.contains("1/5 of the wakeups: idle_search=mainline_46 affine=off"),
+        "{set}"
+    );
+    assert!(set.contains("shadow_idle.policy_only"), "{set}");
+    let refused = scheduler.run(&["shadow", "idle_search=scx_default"]);
+    assert!(error(&refused).contains("idle_search=scx_default is the kernel's own"));
+    assert!(error(&scheduler.run(&["shadow", "affine=up"])).contains("not a value of affine"));
+
+    let json: serde_json::Value =
+        serde_json::from_str(&scheduler.ok(&["shadow", "--json"])).unwrap();
+    assert_eq!(json["one_in"], 5);
+    assert_eq!(json["counters"]["shadow"]["same_cpu"], 0);
+    assert_eq!(scheduler.ok(&["shadow", "off"]), "no shadow policy\n");
+    assert_eq!(scheduler.ok(&["shadow", "--json"]), "null\n");
+}
+
+/// Whoever is refused leaves no file behind.
+#[test]
+fn record_that_cannot_begin_writes_nothing() {
+    let scheduler = Scheduler::start();
+    let path = scheduler.dir.0.join("x.rec");
+    let record = scheduler.run(&["record", "--out", path.to_str().unwrap()]);
+    assert_eq!(error(&record), "plain memory has no ring buffer");
+    assert!(!path.exists());
 }

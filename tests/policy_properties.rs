@@ -24,10 +24,18 @@ fn cases() -> u32 {
         .unwrap_or(2000)
 }
 
+/// Steps of shrinking a failure; `PLACE_PROPTEST_SHRINK=0` where only the failure counts.
+fn shrink() -> u32 {
+    std::env::var("PLACE_PROPTEST_SHRINK")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(200_000)
+}
+
 fn config() -> ProptestConfig {
     ProptestConfig {
         cases: cases(),
-        max_shrink_iters: 200_000,
+        max_shrink_iters: shrink(),
         failure_persistence: None,
         ..ProptestConfig::default()
     }

@@ -33,8 +33,8 @@ const volatile u32 kernel_hz = 250;	/* jiffies per second */
 const volatile u32 slice_ns = 20000000;	/* given to every task; cut at ticks by fair_queue.h */
 const volatile u32 claim_retries = 3;	/* decisions after the first */
 
-/* The policy in force: user space writes a spare slot, then its number here. */
-volatile u32 place_slot SEC(".data.control");
+/* What user space tells the running program: a policy goes into a spare slot, then its number here. */
+volatile u32 place_control[PLACE_NR_CONTROLS] SEC(".data.control");
 struct place_policy place_policies[PLACE_NR_SLOTS] SEC(".data.policies");
 
 struct place_cpu RESIZABLE_ARRAY(data, place_cpu_table);
@@ -95,7 +95,7 @@ static __always_inline s32 task_on_cpu(const struct task_struct *p)
 
 static __always_inline u32 slot_now(void)
 {
-	return place_slot & (PLACE_NR_SLOTS - 1);
+	return place_control[PLACE_CONTROL_SLOT] & (PLACE_NR_SLOTS - 1);
 }
 
 static __always_inline const struct place_policy *policy_at(u32 slot)

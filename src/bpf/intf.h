@@ -12,6 +12,7 @@
  *   llcs       topology by user space before attaching; hints by the BPF program
  *   levels     topology by user space before attaching
  *   tasks      the BPF program
+ *   control    user space
  */
 #ifndef PLACE_INTF_H
 #define PLACE_INTF_H
@@ -20,6 +21,7 @@
 #include "policy/newload.h"
 #include "policy/place.h"
 #include "policy/policy.h"
+#include "record.h"
 #ifndef __VMLINUX_H__
 #include "policy/host.h"
 #endif
@@ -27,6 +29,17 @@
 enum place_limits {
 	PLACE_NR_SLOTS = 32,		/* policy slots; a power of two */
 	PLACE_COUNTERS_STRIDE = 128,	/* counters per slot; a power of two above PLACE_NR_COUNTERS */
+};
+
+/* The words of the section .data.control. */
+enum place_control {
+	PLACE_CONTROL_SLOT,		/* number of the policy slot in force */
+	/*
+	 * 0: nothing is sampled.  Low half: one in so many placements of a CPU is recorded, 0: none.
+	 * High half: the same for the evaluation of the shadow policy.
+	 */
+	PLACE_CONTROL_SAMPLING,
+	PLACE_NR_CONTROLS
 };
 
 /* The counters of one CPU under one policy slot, indexed by enum place_counter. */
@@ -98,6 +111,9 @@ struct place_scratch {
 	struct place_in in;
 	struct place_out out;
 	struct place_search search;	/* only where a cache has more than 64 CPUs */
+	struct place_out shadow;	/* what the shadow policy decides */
+	u32 lost;			/* claims lost before the decision in `out` */
+	u32 record_left, shadow_left;	/* placements until the next one that is sampled */
 } __attribute__((aligned(64)));
 
 #endif /* PLACE_INTF_H */

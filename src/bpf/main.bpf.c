@@ -35,6 +35,7 @@
  */
 #include "balance.bpf.h"
 #include "idle.bpf.h"
+#include "record.bpf.h"
 #include "task.bpf.h"
 
 /*
@@ -85,14 +86,15 @@ static __always_inline void snapshot_affine(struct place_in *in, struct place_ta
 
 /*
  * Completes place_in, whose waker and prev are set.  Returns 0 where the topology does not know one
- * of the CPUs.
+ * of the CPUs.  Global functions for the same reason as those of decide() below.
  */
-static __always_inline int snapshot(struct place_in *in, struct task_struct *p, struct place_task *t,
-				    u64 wake_flags, const u32 nw)
+static __always_inline int snapshot(struct task_struct *p, struct place_scratch *sc, u64 wake_flags,
+				    const u32 nw)
 {
+	struct place_in *in = &sc->in;
 	struct place_where *w = where_at(in->waker), *pw = where_at(in->prev), *rw;
 	struct task_struct *waker = (void *)bpf_get_current_task_btf();
-	struct place_task *wt = task_in_table(waker);
+	struct place_task *wt = task_in_table(waker), *t = task_of(p);
 	struct place_cpu *c = cpu_at(in->waker);
 	struct place_llc *llc_p, *llc_w;
 	struct place_masks m;
@@ -131,6 +133,24 @@ static __always_inline int snapshot(struct place_in *in, struct task_struct *p, 
 		scx_bpf_put_idle_cpumask(m.smt);
 	scx_bpf_put_idle_cpumask(m.idle);
 	return 1;
+}
+
+__noinline int snapshot_1(struct task_struct *p __arg_trusted, struct place_scratch *sc __arg_nonnull,
+			  u64 wake_flags)
+{
+	return snapshot(p, sc, wake_flags, 1);
+}
+
+__noinline int snapshot_4(struct task_struct *p __arg_trusted, struct place_scratch *sc __arg_nonnull,
+			  u64 wake_flags)
+{
+	return snapshot(p, sc, wake_flags, 4);
+}
+
+__noinline int snapshot_16(struct task_struct *p __arg_trusted, struct place_scratch *sc __arg_nonnull,
+			   u64 wake_flags)
+{
+	return snapshot(p, sc, wake_flags, 16);
 }
 
 /*
@@ -176,8 +196,14 @@ static __always_inline bool decide_and_claim(struct place_scratch *sc, struct pl
 	struct place_out *out = &sc->out;
 	u32 i;
 
+	sc->lost = 0;
 	for (i = 0; i <= claim_retries && can_loop; i++) {
-		int ok = nw == 1 ? decide_1(sc, slot) : nw == 4 ? decide_4(sc, slot) : decide_16(sc, slot);
+		int ok;
+
+		/* Here and not when it is lost: place_in stays as the last decision read it. */
+		if (i)
+			forget_lost_claim(sc, nw);
+		ok = nw == 1 ? decide_1(sc, slot) : nw == 4 ? decide_4(sc, slot) : decide_16(sc, slot);
 
 		if (!ok || !out->idle)
 			return false;
@@ -188,7 +214,7 @@ static __always_inline bool decide_and_claim(struct place_scratch *sc, struct pl
 		count_in(cnt, PLACE_CNT_claim_lost, 1);
 		if (policy_at(slot)->axis[PLACE_AXIS_claim] == PLACE_claim_test_only)
 			return false;
-		forget_lost_claim(sc, nw);
+		sc->lost = i + 1;
 	}
 	count_in(cnt, PLACE_CNT_claim_gave_up, 1);
 	return false;
@@ -226,15 +252,21 @@ static __always_inline bool place_and_claim(struct task_struct *p, struct place_
 {
 	struct place_counters *cnt = counters_of(sc->in.waker, slot);
 	bool claimed;
+	int known;
 
 	sc->out.cpu = sc->in.prev;
-	if (!snapshot(&sc->in, p, t, wake_flags, nw)) {
+	known = nw == 1 ? snapshot_1(p, sc, wake_flags)
+			: nw == 4 ? snapshot_4(p, sc, wake_flags) : snapshot_16(p, sc, wake_flags);
+	if (!known) {
 		count_in(cnt, PLACE_CNT_search_unknown, 1);
+		count_opaque(cnt);
 		return false;
 	}
 	claimed = decide_and_claim(sc, cnt, slot, nw);
 	apply_effects(sc, t, cnt);
 	count_decision(&sc->out, cnt);
+	if (unlikely(sampling()))
+		sample(sc, slot, p->pid, claimed);
 	return claimed;
 }
 
@@ -252,7 +284,7 @@ static __noinline bool place_and_claim_16(struct task_struct *p, struct place_ta
 }
 
 /* Copies what a fork's placement reads: all CPUs, once. */
-static __noinline void snapshot_cpus(struct task_struct *p __arg_trusted, u32 waker, s32 prev)
+__noinline int snapshot_cpus(struct task_struct *p __arg_trusted, u32 waker, s32 prev)
 {
 	struct place_fork_in *in = fork_in_at(waker);
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
@@ -277,6 +309,7 @@ static __noinline void snapshot_cpus(struct task_struct *p __arg_trusted, u32 wa
 		to->exit_latency_us = 0;
 		to->capacity = 1024;
 	}
+	return 0;
 }
 
 /* The placement of a new task. */
@@ -329,6 +362,7 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	if (pol->axis[PLACE_AXIS_idle_search] == PLACE_idle_search_scx_default) {
 		sc->out.cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &claimed);
 		count_in(cnt, claimed ? PLACE_CNT_search_scx_idle : PLACE_CNT_search_scx_prev, 1);
+		count_opaque(cnt);
 	} else if (nr_llc_words == 1) {
 		claimed = place_and_claim(p, t, sc, wake_flags, slot, 1);
 	} else if (nr_llc_words == 4) {

@@ -21,7 +21,8 @@ use std::path::PathBuf;
 
 pub use client::{call, ClientError};
 pub use protocol::{
-    GenerationReport, PolicyReport, Request, Response, StatsReport, StatusReport, VERSION,
+    GenerationPolicy, GenerationReport, PolicyReport, RecordingReport, Request, Response,
+    ShadowReport, StatsReport, StatusReport, VERSION,
 };
 pub use server::{Handle, Responder, Server};
 

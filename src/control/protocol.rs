@@ -25,15 +25,34 @@ pub enum Request {
     Stats,
     /// Whether it is on, since when.
     Status,
+    /// Reserve the recording of one in so many placements; nothing is sampled yet.
+    RecordOpen { one_in: u32 },
+    /// The first one begins to sample, each one says that the recorder lives.  `known`: the newest
+    /// generation whose policy it has; 0: none.
+    RecordPoll { id: u64, known: u32 },
+    /// Sample no more; when the answer comes, nothing will be written to the buffer any more.
+    RecordStop { id: u64 },
+    /// What is evaluated beside the policy in force.
+    ShadowGet,
+    /// Evaluate the policy in force with these items beside it, for one in so many wakeups.
+    ShadowSet { items: Vec<String>, one_in: u32 },
+    /// Evaluate nothing beside it.
+    ShadowOff,
 }
 
 /// What the scheduler answers.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one answer at a time, which is never stored"
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", content = "body", rename_all = "snake_case")]
 pub enum Response {
     Policy(PolicyReport),
     Stats(StatsReport),
     Status(StatusReport),
+    Recording(RecordingReport),
+    Shadow(Option<ShadowReport>),
     /// One line; nothing was changed.
     Error(String),
 }
@@ -105,6 +124,44 @@ pub struct StatusReport {
     pub nr_cpus: u32,
     /// How often it was loaded again, as after a change of the CPUs online.
     pub restarts: u32,
+}
+
+/// The state of a recording.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RecordingReport {
+    /// Names the recording in later requests.
+    pub id: u64,
+    /// The kernel's number of the ring buffer, which root can open by it.
+    pub map: u32,
+    /// CPUs online, on which a policy's derived constants depend.
+    pub nr_cpus: u32,
+    /// The policies that the recorder does not know yet, oldest first.
+    pub policies: Vec<GenerationPolicy>,
+    /// Since sampling began: records written, lost because the buffer was full, and placements that
+    /// no rule of this program decided.
+    pub written: u64,
+    pub dropped: u64,
+    pub opaque: u64,
+}
+
+/// The policy of a generation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GenerationPolicy {
+    pub generation: u32,
+    pub policy: Policy,
+}
+
+/// A policy that is evaluated beside the one in force.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShadowReport {
+    pub policy: Policy,
+    /// What it has differently from the policy in force when it was set, `name=value`.
+    pub changed: Vec<String>,
+    pub one_in: u32,
+    /// Since when, in microseconds since 1970, UTC.
+    pub since_us: u64,
+    /// What was counted since then; the stages `shadow` and `shadow_idle` compare the two.
+    pub counters: Counters,
 }
 
 /// A request or response with the version before it.

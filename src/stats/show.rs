@@ -5,7 +5,7 @@
 
 use comfy_table::{presets, CellAlignment, ContentArrangement, Table};
 
-use crate::control::StatsReport;
+use crate::control::{ShadowReport, StatsReport};
 use crate::counters::{derived, percent, Counters, DERIVED};
 use crate::policy::table::{table, Stage};
 use crate::policy::Policy;
@@ -211,6 +211,31 @@ pub fn interval(report: &StatsReport, last: Option<&StatsReport>) -> String {
         counters,
     };
     format!("{}{}", head(report), side_by_side(&[column], false))
+}
+
+/// The text of `shadow`: how the shadow policy compares with the one in force.
+pub fn shadow(report: &ShadowReport) -> String {
+    let what = match report.changed.is_empty() {
+        true => "the same as the policy in force".to_string(),
+        false => report.changed.join(" "),
+    };
+    let mut out = format!(
+        "shadow policy since {}, 1/{} of the wakeups: {what}\n\n",
+        time::format_us(report.since_us),
+        report.one_in
+    );
+    let mut lines = render::table(&["", "wakeups", "%"]);
+    for stage in (table().stages.iter()).filter(|s| s.name.starts_with("shadow")) {
+        let sum = report.counters.stage_sum(stage);
+        for counter in &table().counters[stage.counters.clone()] {
+            let count = report.counters.get(counter.id);
+            let share = format!("{:.1}", percent(count, sum));
+            let name = format!("{}.{}", stage.name, counter.name);
+            lines.add_row([name, count.to_string(), share]);
+        }
+    }
+    out.push_str(&render::lines(&lines));
+    out
 }
 
 /// The text of `--help-stats`: every stage, branch and derived number.

@@ -57,17 +57,29 @@ pub struct Facts {
 /// Boots a guest and runs one of the scripts in it.
 #[track_caller]
 pub fn run(script: &str, kernel: &str, topology: &str, arguments: &[&str]) -> Facts {
+    run_with(script, kernel, topology, arguments, |vm| vm)
+}
+
+/// The same in a guest that `more` has changed.
+#[track_caller]
+pub fn run_with(
+    script: &str,
+    kernel: &str,
+    topology: &str,
+    arguments: &[&str],
+    more: impl FnOnce(Vm) -> Vm,
+) -> Facts {
     let scratch = Scratch::new();
     let path = format!("/guest/{script}.sh");
     let mut command = vec!["bash", &path];
     command.extend(arguments);
-    let output = Vm::new()
+    let vm = Vm::new()
         .kernel(kernel)
         .topology(topology)
         .timeout(TIMEOUT_S)
         .file(repository("tests/guest"), "/guest")
-        .get("/out", scratch.path("out"))
-        .run(&command);
+        .get("/out", scratch.path("out"));
+    let output = more(vm).run(&command);
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(scratch.path("out")).into_iter().flatten() {
         let entry = entry.expect("a fact");

@@ -10,6 +10,7 @@
  *   affine + search.scx_idle + search.scx_prev + search.unknown = search
  *   outcome                                               = affine
  *   fork_depth                                            = fork
+ *   shadow = shadow_idle = placements that the shadow policy was asked for
  * The stages `sum` and `event` hold plain sums and events, which close on nothing.
  */
 #ifndef PLACE_STAGE
@@ -110,6 +111,24 @@ PLACE_STAGE(preempt, "Wakeup preemption, wakees queued behind a running task")
 PLACE_COUNTER(preempt, granted, "the running task's lead exceeds the granularity: the wakee runs next")
 PLACE_COUNTER(preempt, queued, "it does, but others wait that are due before the wakee: the first of them runs next")
 PLACE_COUNTER(preempt, refused, "it does not")
+
+PLACE_STAGE(record, "Placements to be recorded (scx_place record)")
+PLACE_COUNTER(record, written, "written to the buffer")
+PLACE_COUNTER(record, dropped, "lost: the buffer was full")
+PLACE_COUNTER(record, opaque, "not sampled: idle_search=scx_default or a CPU unknown, no rule of ours decided")
+
+PLACE_STAGE(shadow, "The shadow policy's CPU beside the one chosen (scx_place shadow)")
+PLACE_COUNTER(shadow, same_cpu, "the same")
+PLACE_COUNTER(shadow, same_core, "another thread of the same core")
+PLACE_COUNTER(shadow, same_llc, "another core of the same cache")
+PLACE_COUNTER(shadow, same_node, "another cache of the same node")
+PLACE_COUNTER(shadow, farther, "on another node")
+
+PLACE_STAGE(shadow_idle, "Who found an idle CPU, the policy in force or the shadow policy")
+PLACE_COUNTER(shadow_idle, both, "both")
+PLACE_COUNTER(shadow_idle, shadow_only, "the shadow policy alone")
+PLACE_COUNTER(shadow_idle, policy_only, "the policy in force alone")
+PLACE_COUNTER(shadow_idle, neither, "neither")
 
 PLACE_STAGE(event, "Single events")
 PLACE_COUNTER(event, slice_end, "slice ended at a tick")

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * record.bpf.h - sampled placements: written to a ring buffer, and put before a second policy.
+ *
+ * Both read place_in as the decision read it: after lost claims were taken out of it, before
+ * anything else changes.  Neither has an effect on the placement.  With both off, select_cpu pays
+ * one branch on a word beside the slot's number.
+ *
+ * record: the bytes that struct place_record describes; a full buffer is counted, never waited for.
+ * shadow: decides with place_shadow instead of the policy in force and counts how far apart the two
+ *         are; it claims nothing and applies no effects.
+ */
+#ifndef PLACE_RECORD_BPF_H
+#define PLACE_RECORD_BPF_H
+
+#include "snapshot.bpf.h"
+
+/* At a million wakeups a second of some 200 bytes, 20 ms: more often than user space looks. */
+#define RECORD_BUFFER_BYTES (4 << 20)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, RECORD_BUFFER_BYTES);
+} place_records SEC(".maps");
+
+/* Written by user space while no callback can read it. */
+struct place_policy place_shadow[1] SEC(".data.shadow");
+
+static __always_inline u32 sampling(void)
+{
+	return place_control[PLACE_CONTROL_SAMPLING];
+}
+
+/* A placement that no rule of ours decided. */
+static __always_inline void count_opaque(struct place_counters *cnt)
+{
+	if (unlikely(sampling() & 0xffff))
+		count_in(cnt, PLACE_CNT_record_opaque, 1);
+}
+
+/* Is this placement one of the `every` of its CPU that is sampled? */
+static __always_inline bool is_due(u32 *left, u32 every)
+{
+	if (!every)
+		return false;
+	if (*left > 1 && *left <= every) {
+		(*left)--;
+		return false;
+	}
+	*left = every;
+	return true;
+}
+
+/* ---- record ---- */
+
+/*
+ * Copies a multiple of 4 bytes and returns the place behind them.  The compiler must not make it a
+ * memcpy, which BPF has for short ones only.
+ */
+static __always_inline void *record_add(void *to, const void *from, const u32 bytes)
+{
+	const volatile u32 *word = from;
+	u32 *d = to;
+
+	for (u32 i = 0; i < bytes / sizeof(*d); i++)
+		d[i] = word[i];
+	return to + bytes;
+}
+
+static __always_inline void *record_add_view(void *to, const struct place_view *v, const u32 nw)
+{
+	const struct place_mask *m = (const void *)v;
+
+	for (u32 i = 0; i < PLACE_RECORD_VIEW_MASKS; i++)
+		to = record_add(to, &m[i], nw * sizeof(u64));
+	return record_add(to, &m[PLACE_RECORD_VIEW_MASKS], PLACE_RECORD_VIEW_TAIL);
+}
+
+/* The size of a record must be a constant to the verifier, hence nw and views are. */
+static __always_inline bool record_write(struct place_scratch *sc, const struct place_record *head,
+					 const u32 nw, const u32 views)
+{
+	const u32 view_bytes = PLACE_RECORD_VIEW_MASKS * nw * sizeof(u64) + PLACE_RECORD_VIEW_TAIL;
+	struct place_record *r;
+	void *to;
+
+	r = bpf_ringbuf_reserve(&place_records, PLACE_RECORD_FIXED + views * view_bytes, 0);
+	if (!r)
+		return false;
+	*r = *head;
+	r->nw = nw;
+	r->views = views;
+	to = record_add(r + 1, &sc->in, PLACE_RECORD_IN_HEAD);
+	to = record_add(to, &sc->in.view[2], PLACE_RECORD_IN_TAIL);
+	to = record_add(to, &sc->out, sizeof(sc->out));
+	to = record_add_view(to, &sc->in.view[0], nw);
+	if (views == 2)
+		record_add_view(to, &sc->in.view[1], nw);
+	bpf_ringbuf_submit(r, 0);
+	return true;
+}
+
+#define RECORD_WRITE(nw)								\
+	(views == 2 ? record_write(sc, &head, nw, 2) : record_write(sc, &head, nw, 1))
+
+__noinline int record(struct place_scratch *sc __arg_nonnull, u32 slot, u32 pid, u32 claimed)
+{
+	u32 views = sc->in.waker_at.llc == sc->in.prev_at.llc ? 1 : 2;
+	struct place_record head = {
+		.time_ns = bpf_ktime_get_ns(),
+		.type = PLACE_RECORD_WAKEUP,
+		.generation = policy_at(slot)->generation,
+		.cpu = sc->in.waker,
+		.pid = pid,
+		.lost = sc->lost,
+		.claimed = claimed,
+	};
+
+	if (nr_llc_words == 1)
+		return RECORD_WRITE(1);
+	if (nr_llc_words == 4)
+		return RECORD_WRITE(4);
+	return RECORD_WRITE(16);
+}
+
+/* ---- shadow ---- */
+
+static __always_inline int shadow_decide(struct place_scratch *sc, const u32 nw)
+{
+	struct place_llc *llc_p = llc_at(sc->in.prev_at.llc), *llc_w = llc_at(sc->in.waker_at.llc);
+
+	place_wakeup(place_shadow, &sc->in, llc_p, llc_w, &sc->search, &sc->shadow, nw);
+	return 1;
+}
+
+__noinline int shadow_1(struct place_scratch *sc __arg_nonnull)
+{
+	return shadow_decide(sc, 1);
+}
+
+__noinline int shadow_4(struct place_scratch *sc __arg_nonnull)
+{
+	return shadow_decide(sc, 4);
+}
+
+__noinline int shadow_16(struct place_scratch *sc __arg_nonnull)
+{
+	return shadow_decide(sc, 16);
+}
+
+static __always_inline u32 shadow_distance(u32 cpu, u32 shadow)
+{
+	struct place_where *a = where_at(cpu), *b = where_at(shadow);
+
+	if (cpu == shadow)
+		return PLACE_CNT_shadow_same_cpu;
+	if (a->node != b->node)
+		return PLACE_CNT_shadow_farther;
+	if (a->llc != b->llc)
+		return PLACE_CNT_shadow_same_node;
+	return a->core == b->core ? PLACE_CNT_shadow_same_core : PLACE_CNT_shadow_same_llc;
+}
+
+static __always_inline void shadow_compare(struct place_scratch *sc, struct place_counters *cnt)
+{
+	u32 found = sc->shadow.idle ? (sc->out.idle ? PLACE_CNT_shadow_idle_both
+						    : PLACE_CNT_shadow_idle_shadow_only)
+				    : (sc->out.idle ? PLACE_CNT_shadow_idle_policy_only
+						    : PLACE_CNT_shadow_idle_neither);
+
+	count_in(cnt, shadow_distance(sc->out.cpu, sc->shadow.cpu), 1);
+	count_in(cnt, found, 1);
+}
+
+/* ---- both ---- */
+
+/* The placement in sc->in and sc->out, if its turn has come. */
+static __always_inline void sample(struct place_scratch *sc, u32 slot, u32 pid, u32 claimed)
+{
+	struct place_counters *cnt = counters_of(sc->in.waker, slot);
+	u32 control = sampling();
+
+	if (is_due(&sc->record_left, control & 0xffff))
+		count_in(cnt, record(sc, slot, pid, claimed) ? PLACE_CNT_record_written
+							     : PLACE_CNT_record_dropped, 1);
+	if (is_due(&sc->shadow_left, control >> 16) &&
+	    (nr_llc_words == 1 ? shadow_1(sc) : nr_llc_words == 4 ? shadow_4(sc) : shadow_16(sc)))
+		shadow_compare(sc, cnt);
+}
+
+#endif /* PLACE_RECORD_BPF_H */

@@ -371,7 +371,7 @@ fn fork_v48(cpus: &[(u32, bool)]) -> intf::place_out {
             input.idle[0] |= u64::from(idle) << c;
         }
         let mut out = std::mem::zeroed();
-        intf::place_host_fork_v48(&*input, &*layout.levels, &mut out);
+        intf::place_host_fork_v48(&mut *input, &*layout.levels, &mut out);
         out
     }
 }

@@ -759,6 +759,17 @@ impl Scene {
             capacity: garbage as u16,
         };
         let mut input = Box::new(intf::place_fork_in {
+            walk: intf::place_fork_walk {
+                here: garbage as i32,
+                cpu: garbage as i32,
+                moves: garbage as u32,
+                visited: garbage as u32,
+                latest: garbage,
+                latency: garbage as u32,
+                load: garbage as u32,
+                idlest: garbage as i32,
+                least_loaded: garbage as i32,
+            },
             waker: f.waker as i32,
             prev: f.prev as i32,
             allowed: words(&f.allowed),
@@ -776,7 +787,7 @@ impl Scene {
         // SAFETY: plain integers, for which zero is a value; then live structures.
         let out = unsafe {
             let mut out: intf::place_out = std::mem::zeroed();
-            intf::place_host_fork_v48(&*input, &*self.layout.levels, &mut out);
+            intf::place_host_fork_v48(&mut *input, &*self.layout.levels, &mut out);
             out
         };
         fork::Decision {

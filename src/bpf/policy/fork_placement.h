@@ -61,102 +61,131 @@ place_inline u32 imbalance_pct_v48(u32 kind)
 }
 
 /*
+ * The functions below are global ones, which the verifier proves one by one.  Each has one loop at
+ * most, which starts and ends at numbers that the verifier does not know and keeps little: it goes
+ * through all values of a known number that becomes an index, and tells apart what registers hold.
+ */
+
+/* What is runnable on a group's CPUs per capacity; all ones: none of them is allowed. */
+place_wide u64 fork_group_load(const struct place_levels *lv __arg_nonnull,
+			       const struct place_fork_in *in __arg_nonnull, u32 first, u32 end)
+{
+	u64 load = 0, capacity = 0;
+	u32 allowed = 0;
+
+	for (u32 i = first; i < end && place_can_loop; i++) {
+		u32 cpu = level_index(lv->cpu_at[level_index(i)]);
+
+		load += in->cpu[cpu].load;
+		capacity += in->cpu[cpu].capacity;
+		allowed |= fork_test(in->allowed, cpu);
+	}
+	return allowed ? load * 1024 / (capacity ? capacity : 1) : ~0ULL;
+}
+
+/*
  * Steps 1 and 2 at a level, for the current CPU's position there.  One round through the domain,
- * starting with the own group.  Returns the first position of the group to move to, or -1.
+ * from behind the own group to that group.  Returns the first position of the group to move to, or
+ * -1.
  */
 place_wide s32 find_idlest_group_v48(const struct place_levels *lv __arg_nonnull,
 				     const struct place_fork_in *in __arg_nonnull, u32 level, u32 here)
 {
 	struct place_span domain = level_domain(lv, level, here), own = level_group(lv, level, here);
-	u64 load = 0, capacity = 0, own_load = 0, least = ~0ULL;
-	u32 allowed = 0, position = own.first;
+	u64 own_load = fork_group_load(lv, in, own.first, own.end), least = ~0ULL;
+	u32 position = own.end;
 	s32 best = -1;
 
+	if (own_load == ~0ULL)
+		own_load = 0;
 	for (u32 i = domain.first; i < domain.end && place_can_loop; i++) {
-		u32 cpu = level_index(lv->cpu_at[level_index(position)]);
-		struct place_span group = level_group(lv, level, position);
+		struct place_span group;
+		u64 load;
 
-		load += in->cpu[cpu].load;
-		capacity += in->cpu[cpu].capacity;
-		allowed |= fork_test(in->allowed, cpu);
-		position++;
-		if (position == group.end) {
-			load = load * 1024 / (capacity ? capacity : 1);
-			if (allowed && group.first == own.first) {
-				own_load = load;
-			} else if (allowed && load < least) {
-				least = load;
-				best = group.first;
-			}
-			load = capacity = allowed = 0;
-		}
-		if (position == domain.end)
+		if (position >= domain.end)
 			position = domain.first;
+		if (position == own.first)
+			break;
+		group = level_group(lv, level, position);
+		load = fork_group_load(lv, in, position, group.end);
+		if (load < least) {
+			least = load;
+			best = position;
+		}
+		position = group.end;
 	}
-	if (best < 0)
+	if (best < 0 ||
+	    100 * own_load < affine_scale(imbalance_pct_v48(lv->kind[level_number(level)])) * least)
 		return -1;
-	return 100 * own_load < affine_scale(imbalance_pct_v48(lv->kind[level_number(level)])) * least
-	       ? -1 : best;
+	return best;
+}
+
+/* Step 3 for one allowed CPU; `here`: the current one. */
+place_wide int fork_consider_v48(struct place_fork_in *in __arg_nonnull, u32 cpu, s32 here)
+{
+	const struct place_fork_cpu *f = &in->cpu[level_index(cpu)];
+	struct place_fork_walk *b = &in->walk;
+	u32 latency = f->exit_latency_us;
+
+	if (!fork_test(in->idle, cpu)) {
+		if (b->idlest < 0 && (f->load < b->load || (f->load == b->load && (s32)cpu == here))) {
+			b->load = f->load;
+			b->least_loaded = cpu;
+		}
+		return 0;
+	}
+	if (latency && latency < b->latency)
+		b->latency = latency;
+	else if ((latency && latency != b->latency) || f->idle_stamp_ns <= b->latest)
+		return 0;
+	b->latest = f->idle_stamp_ns;
+	b->idlest = cpu;
+	return 0;
 }
 
 /* Step 3 in the group of a level that begins at that position; `here`: the current CPU. */
 place_wide s32 find_idlest_cpu_v48(const struct place_levels *lv __arg_nonnull,
-				   const struct place_fork_in *in __arg_nonnull, u32 level, u32 first,
-				   s32 here)
+				   struct place_fork_in *in __arg_nonnull, u32 level, u32 first, s32 here)
 {
 	struct place_span group = level_group(lv, level, first);
-	u32 left = group.end - group.first, least_load = ~0u, least_latency = ~0u;
-	s32 least_loaded = here, idlest = -1;
-	u64 latest = 0;
+	u32 left = group.end - group.first;
 
+	in->walk.latest = 0;
+	in->walk.latency = in->walk.load = ~0u;
+	in->walk.idlest = -1;
+	in->walk.least_loaded = here;
 	for (u32 c = lv->cpu_at[level_index(first)]; c < PLACE_MAX_CPUS && left && place_can_loop; c++) {
-		u32 cpu = level_index(c), position = lv->position[cpu], latency;
-		const struct place_fork_cpu *f = &in->cpu[cpu];
+		u32 cpu = level_index(c), position = lv->position[cpu];
 
 		if (position < group.first || position >= group.end)
 			continue;
 		left--;
-		if (!fork_test(in->allowed, cpu))
-			continue;
-		if (fork_test(in->idle, cpu)) {
-			latency = f->exit_latency_us;
-			if (latency && latency < least_latency) {
-				least_latency = latency;
-				latest = f->idle_stamp_ns;
-				idlest = cpu;
-			} else if ((!latency || latency == least_latency) && f->idle_stamp_ns > latest) {
-				latest = f->idle_stamp_ns;
-				idlest = cpu;
-			}
-		} else if (idlest < 0 && (f->load < least_load ||
-					  (f->load == least_load && (s32)cpu == here))) {
-			least_load = f->load;
-			least_loaded = cpu;
-		}
+		if (fork_test(in->allowed, cpu))
+			fork_consider_v48(in, cpu, here);
 	}
-	return idlest >= 0 ? idlest : least_loaded;
+	return in->walk.idlest >= 0 ? in->walk.idlest : in->walk.least_loaded;
 }
 
 /* How far the new task went, by the smallest level that holds both CPUs. */
-place_inline u32 fork_distance(const struct place_levels *lv, u32 from, u32 to)
+place_wide u32 fork_distance(const struct place_levels *lv __arg_nonnull, u32 from, u32 to)
 {
 	u32 a = lv->position[level_index(from)], b = lv->position[level_index(to)];
+	u32 level = lv->nr_levels, kind = PLACE_LEVEL_NUMA;
 
 	if (from == to)
 		return PLACE_CNT_fork_local;
-	for (u32 l = 0; l < PLACE_MAX_LEVELS && l < lv->nr_levels; l++) {
-		struct place_span d = level_domain(lv, l, a);
-		u32 kind = lv->kind[level_number(l)];
+	while (level > 0 && place_can_loop) {
+		struct place_span d = level_domain(lv, --level, a);
 
 		if (b < d.first || b >= d.end)
-			continue;
-		if (kind == PLACE_LEVEL_SMT)
-			return PLACE_CNT_fork_core;
-		if (kind == PLACE_LEVEL_CLUSTER || kind == PLACE_LEVEL_LLC)
-			return PLACE_CNT_fork_llc;
-		return kind == PLACE_LEVEL_NODE ? PLACE_CNT_fork_node : PLACE_CNT_fork_machine;
+			break;
+		kind = lv->kind[level_number(level)];
 	}
-	return PLACE_CNT_fork_machine;
+	if (kind == PLACE_LEVEL_SMT)
+		return PLACE_CNT_fork_core;
+	if (kind == PLACE_LEVEL_CLUSTER || kind == PLACE_LEVEL_LLC)
+		return PLACE_CNT_fork_llc;
+	return kind == PLACE_LEVEL_NODE ? PLACE_CNT_fork_node : PLACE_CNT_fork_machine;
 }
 
 place_inline u32 fork_depth(u32 moves)
@@ -165,40 +194,51 @@ place_inline u32 fork_depth(u32 moves)
 	return PLACE_CNT_fork_depth_none + (moves < 4 ? moves : 4);
 }
 
+/* One level of the walk. */
+place_wide int fork_descend_v48(struct place_fork_in *in __arg_nonnull,
+				const struct place_levels *lv __arg_nonnull, u32 level)
+{
+	u32 position = lv->position[level_index(in->walk.here)];
+	struct place_span span, own;
+	s32 group, cpu;
+
+	if (position >= PLACE_MAX_CPUS)	/* offline: nothing is known of it */
+		return 0;
+	span = level_domain(lv, level, position);
+	own = level_group(lv, level, position);
+	if (span.first == own.first && span.end == own.end)	/* no such level here */
+		return 0;
+	in->walk.visited += span.end - span.first;
+	group = find_idlest_group_v48(lv, in, level, position);
+	if (group < 0)
+		return 0;
+	span = level_group(lv, level, group);
+	in->walk.visited += span.end - span.first;
+	cpu = find_idlest_cpu_v48(lv, in, level, group, in->walk.here);
+	if (cpu != in->walk.here)
+		in->walk.moves++;
+	in->walk.here = in->walk.cpu = cpu;
+	return 0;
+}
+
 /*
  * fork=v48.  out->search is the branch of the stage `fork`, out->outcome that of `fork_depth`.
  * visited: a look at each CPU of each domain searched, and at each of the groups moved to.
  */
-place_wide int place_fork_v48(const struct place_fork_in *in __arg_nonnull,
+place_wide int place_fork_v48(struct place_fork_in *in __arg_nonnull,
 			      const struct place_levels *lv __arg_nonnull,
 			      struct place_out *out __arg_nonnull)
 {
-	u32 moves = 0, visited = 0, level = lv->nr_levels;
-	s32 cpu = in->prev, here = in->waker, group;
+	u32 level = lv->nr_levels, cpu;
 
-	for (u32 i = 0; i < PLACE_MAX_LEVELS && level > 0 && place_can_loop; i++) {
-		u32 position = lv->position[level_index(here)];
-		struct place_span span, own;
-
-		level--;
-		if (position >= PLACE_MAX_CPUS)	/* offline: nothing is known of it */
-			break;
-		span = level_domain(lv, level, position);
-		own = level_group(lv, level, position);
-		if (span.first == own.first && span.end == own.end)	/* no such level here */
-			continue;
-		visited += span.end - span.first;
-		group = find_idlest_group_v48(lv, in, level, position);
-		if (group < 0)
-			continue;
-		span = level_group(lv, level, group);
-		visited += span.end - span.first;
-		cpu = find_idlest_cpu_v48(lv, in, level, group, here);
-		moves += cpu != here;
-		here = cpu;
-	}
-	fork_end(out, cpu, fork_distance(lv, in->prev, cpu), fork_depth(moves));
-	out->visited = visited;
+	in->walk.here = in->waker;
+	in->walk.cpu = in->prev;
+	in->walk.moves = in->walk.visited = 0;
+	while (level > 0 && place_can_loop)
+		fork_descend_v48(in, lv, --level);
+	cpu = in->walk.cpu;
+	fork_end(out, cpu, fork_distance(lv, in->prev, cpu), fork_depth(in->walk.moves));
+	out->visited = in->walk.visited;
 	out->idle = fork_test(in->idle, cpu) && fork_test(in->allowed, cpu);
 	return 0;
 }

@@ -75,7 +75,7 @@ void place_host_fork(const struct place_policy *pol, const struct place_in *in,
 	place_fork(pol, in, out);
 }
 
-void place_host_fork_v48(const struct place_fork_in *in, const struct place_levels *lv,
+void place_host_fork_v48(struct place_fork_in *in, const struct place_levels *lv,
 			 struct place_out *out)
 {
 	place_fork_v48(in, lv, out);

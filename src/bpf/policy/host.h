@@ -50,7 +50,7 @@ void place_host_claim_lost(struct place_view *v, const struct place_llc *llc, u3
 			   u32 nw);
 void place_host_fork(const struct place_policy *pol, const struct place_in *in,
 		     struct place_out *out);
-void place_host_fork_v48(const struct place_fork_in *in, const struct place_levels *lv,
+void place_host_fork_v48(struct place_fork_in *in, const struct place_levels *lv,
 			 struct place_out *out);
 u32 place_host_fork_needs_cpus(const struct place_policy *pol);
 u32 place_host_affine_scale(u32 imbalance_pct);

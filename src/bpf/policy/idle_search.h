@@ -233,6 +233,15 @@ place_inline s32 scan_threads(struct place_search *s, const u32 nw)
 	return cpu;
 }
 
+/* The compiler may test one copy of a number and index with another: for the verifier. */
+place_inline u32 cluster_index(u32 cluster)
+{
+	asm volatile("" : "+r"(cluster));
+	cluster &= PLACE_MAX_CLUSTERS - 1;
+	asm volatile("" : "+r"(cluster));
+	return cluster;
+}
+
 /* Step 6, the part in T's cluster first.  *effects may gain the clearing of has_idle_cores. */
 place_inline void search_scan(const struct place_llc *llc, const struct place_view *v,
 			      struct place_search *s, u32 cluster, u32 cores, u16 *effects,
@@ -248,8 +257,10 @@ place_inline void search_scan(const struct place_llc *llc, const struct place_vi
 	s->budget = v->nr_idle_scan;
 	mask_and(&s->cpus, &v->allowed, &llc->span, nw);
 	if (cluster < PLACE_MAX_CLUSTERS) {
-		mask_andnot(&s->rest, &s->cpus, &llc->cluster[cluster], nw);
-		mask_and(&s->cpus, &s->cpus, &llc->cluster[cluster], nw);
+		const struct place_mask *own = &llc->cluster[cluster_index(cluster)];
+
+		mask_andnot(&s->rest, &s->cpus, own, nw);
+		mask_and(&s->cpus, &s->cpus, own, nw);
 		passes = 2;
 	}
 	for (u32 i = 0; i < passes; i++) {

@@ -51,8 +51,21 @@ struct place_fork_cpu {
 	u16 capacity;		/* 1024 for the largest */
 };
 
-/* All a fork's placement reads: a copy, of all online CPUs. */
+/*
+ * What a walk keeps: where it is, what it did, and the best CPUs met in the group it looks at.  In
+ * memory, because the verifier tells apart what a loop keeps elsewhere.
+ */
+struct place_fork_walk {
+	s32 here, cpu;		/* current CPU; the result so far */
+	u32 moves, visited;
+	u64 latest;		/* idle stamp of the idlest */
+	u32 latency, load;	/* least exit latency, least load */
+	s32 idlest, least_loaded;
+};
+
+/* All a fork's placement reads: a copy, of all online CPUs.  `walk` is for the rules alone. */
 struct place_fork_in {
+	struct place_fork_walk walk;
 	s32 waker, prev;	/* CPU that executes the fork; CPU the new task has from its parent */
 	u64 allowed[PLACE_MAX_WORDS];	/* the new task's affinity, by CPU number */
 	u64 idle[PLACE_MAX_WORDS];	/* idle CPUs */

@@ -221,17 +221,8 @@ pub fn comparison(c: &Comparison, end: Option<&End>) -> String {
 pub fn all(comparisons: &[Comparison], end: Option<&End>) -> String {
     let n = comparisons.first().map_or(0, |c| c.decisions);
     let mut out = render::table(&[
-        "%",
-        "idle core",
-        "thread",
-        "nothing",
-        "missed",
-        "visited",
-        "same CPU",
-        "same core",
-        "cache",
-        "node",
-        "farther",
+        "%", "core", "thread", "nothing", "missed", "visited", "same CPU", "sibling", "cache",
+        "node", "farther",
     ]);
     let side = |name: String, s: &Side, distances: [u64; 5]| {
         let found = s.found.map(|f| share(f, n));
@@ -250,10 +241,9 @@ pub fn all(comparisons: &[Comparison], end: Option<&End>) -> String {
             .map_or(c.policy.as_str(), |(_, v)| v);
         out.add_row(side(name.into(), &c.other, c.distance));
     }
-    const LEGEND: &str =
-        "idle core, thread, nothing: what was found; missed: nothing, although an \
+    const LEGEND: &str = "core, thread, nothing: what was found; missed: nothing, although an \
         idle CPU existed; visited: CPUs a linear scan looks at, each; the rest: how far from the \
-        recorded CPU";
+        recorded CPU, a sibling being a thread of the same core";
     let legend = render::wrap(LEGEND, 0);
     format!("{}\n{}\n{legend}\n", totals(n, end), render::lines(&out))
 }

@@ -87,7 +87,7 @@ fn check_others(facts: &mut Facts, records: &Path) {
     let said = facts.text("switched");
     let policies = said
         .split(", ")
-        .find_map(|part| part.strip_suffix(" policies"));
+        .find_map(|part| part.strip_prefix("policies: "));
     let policies: u64 = policies.and_then(|n| n.parse().ok()).unwrap_or(0);
     facts.check(policies >= 6, format!("switches are missing: {said}"));
 

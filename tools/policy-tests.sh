@@ -3,12 +3,13 @@
 # those can be put in place without building or linking anything else. The caller is in the repository's root.
 
 POLICY=src/bpf/policy
-SWAP=$PWD/${CARGO_TARGET_DIR:-target}/policy-tests
+SWAP=$PWD/${CARGO_TARGET_DIR:-target}/policy-lib
 
 # compile_policy FOLDER SOURCE FLAG...: the policy files as FOLDER/libplace_policy.so.
 compile_policy() {
 	mkdir -p "$1"
-	gcc -std=gnu11 -g -Wno-unknown-pragmas -shared -fPIC "${@:3}" "$2/host.c" -o "$1/libplace_policy.so"
+	gcc -std=gnu11 -g -Wno-unknown-pragmas -shared -fPIC -Wl,-soname,libplace_policy.so "${@:3}" "$2/host.c" \
+		-o "$1/libplace_policy.so"
 }
 
 # rustc runs this instead of the linker. The library comes first and answers for every symbol, so the policy files that
@@ -27,8 +28,9 @@ build_policy_tests() {
 	for test; do
 		program=$(cargo rustc --release --test "$test" --message-format json -- -C "linker=$SWAP/linker" |
 			sed -n 's/.*"name":"'"$test"'".*"executable":"\([^"]*\)".*/\1/p')
-		if [[ -z $program ]] || ! nm "$program" | grep ' U place_host_' >/dev/null; then
-			printf '%s was not built, or holds the policy files itself\n' "$test" >&2
+		# By its bare name, or the loader would not look where it is told to.
+		if [[ -z $program ]] || ! readelf -d "$program" | grep 'NEEDED.*\[libplace_policy\.so\]' >/dev/null; then
+			printf '%s was not built, or does not take the policy files from a library\n' "$test" >&2
 			return 1
 		fi
 		PROGRAMS+=("$program")

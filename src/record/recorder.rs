@@ -300,8 +300,8 @@ fn finish(options: &Options, output: Output, last: Option<&RecordingReport>) -> 
     let bytes = file.metadata().map_or(0, |m| m.len());
     let per_record = bytes as f64 / records.max(1) as f64;
     Ok(format!(
-        "{out}: {records} records, {dropped} dropped, {opaque} not recordable, {} policies, \
-         {bytes} bytes ({per_record:.0} a record)\n",
+        "{out}: {records} records, {dropped} dropped, {opaque} not recordable, {bytes} bytes \
+         ({per_record:.0} a record), policies: {}\n",
         known.len()
     ))
 }

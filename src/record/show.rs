@@ -18,12 +18,14 @@ use crate::{render, time};
 pub fn info<R: Read>(reader: &Reader<R>) -> String {
     let info = &reader.info;
     format!(
-        "recorded  by scx_place {} on Linux {}, {} CPUs, {}, 1/{} of the placements\n",
+        "recorded  {}, 1/{} of the placements\n\
+         by        scx_place {}\n\
+         on        Linux {}, {} CPUs\n",
+        time::format_us(info.started_us),
+        info.one_in,
         info.program.escape_debug(),
         info.kernel.escape_debug(),
-        info.nr_cpus,
-        time::format_us(info.started_us),
-        info.one_in
+        info.nr_cpus
     )
 }
 
@@ -38,10 +40,11 @@ pub fn replay(replay: &Replay) -> String {
     let [none, one, two, more] = replay.lost_claims;
     let mut text = format!(
         "{}claims    {none} won or not tried at once, {one} lost once, {two} twice, {more} more often\n\
-         identical {} ({:.4} %)\n",
+         identical {} ({:.1} %)\n",
         totals(replay.records, replay.end.as_ref()),
         replay.identical,
-        percent(replay.identical, replay.records)
+        // Rounded down: 100.0 is said of all only.
+        (percent(replay.identical, replay.records) * 10.0).floor() / 10.0
     );
     if let Some(difference) = &replay.first_difference {
         text.push('\n');
@@ -218,8 +221,8 @@ pub fn comparison(c: &Comparison, end: Option<&End>) -> String {
 pub fn all(comparisons: &[Comparison], end: Option<&End>) -> String {
     let n = comparisons.first().map_or(0, |c| c.decisions);
     let mut out = render::table(&[
-        "%", "core", "thread", "nothing", "missed", "visited", "same CPU", "core", "cache", "node",
-        "farther",
+        "%", "core", "thread", "nothing", "missed", "visited", "same CPU", "sibling", "cache",
+        "node", "farther",
     ]);
     let side = |name: String, s: &Side, distances: [u64; 5]| {
         let found = s.found.map(|f| share(f, n));
@@ -238,10 +241,9 @@ pub fn all(comparisons: &[Comparison], end: Option<&End>) -> String {
             .map_or(c.policy.as_str(), |(_, v)| v);
         out.add_row(side(name.into(), &c.other, c.distance));
     }
-    format!(
-        "{}\n{}\ncore, thread, nothing: what was found; missed: nothing, although an idle CPU existed; \
-         visited: CPUs, each;\nthe rest: how far from the recorded CPU\n",
-        totals(n, end),
-        render::lines(&out)
-    )
+    const LEGEND: &str = "core, thread, nothing: what was found; missed: nothing, although an \
+        idle CPU existed; visited: CPUs a linear scan looks at, each; the rest: how far from the \
+        recorded CPU, a sibling being a thread of the same core";
+    let legend = render::wrap(LEGEND, 0);
+    format!("{}\n{}\n{legend}\n", totals(n, end), render::lines(&out))
 }

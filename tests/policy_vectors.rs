@@ -294,11 +294,11 @@ fn section_c_1_update_by_hand() {
     // Time 0 stands for never.
     const START: u64 = 1 << 20;
     // SAFETY: plain integers, for which zero is a value.
-    let mut p: intf::pelt = unsafe { std::mem::zeroed() };
+    let mut p: intf::pelt_queue = unsafe { std::mem::zeroed() };
     p.last_ns = START;
     let mut update = |units: u64, rest_ns, weight, running| {
         let now = START + units * 1024 + rest_ns;
-        let renewed = unsafe { intf::place_host_pelt_update(&mut p, now, weight, running) };
+        let renewed = unsafe { intf::place_host_pelt_queue_update(&mut p, now, weight, running) };
         let last_units = (p.last_ns - START) as f64 / 1024.0;
         (renewed, p.load_sum, p.util_sum, p.contrib, last_units)
     };
@@ -309,12 +309,12 @@ fn section_c_1_update_by_hand() {
     );
     // To unit 100 of the next period: the first vector with what was there, decayed.
     let sum = decay(512 * 1024, 1) + 601 * 1024;
-    assert_eq!(update(1124, 0, 1024, 1), (1, sum, sum as u32, 100, 1124.0));
+    assert_eq!(update(1124, 0, 1024, 1), (1, sum, sum, 100, 1124.0));
     assert_eq!(u64::from(p.load_avg), sum / (46718 + 100));
     assert_eq!(u64::from(p.util_avg), sum / (46718 + 100));
     // Less than a unit, nothing; a clock that went back: only its time is taken.
     let last_ns = p.last_ns;
-    let mut again = |now| unsafe { intf::place_host_pelt_update(&mut p, now, 1024, 1) };
+    let mut again = |now| unsafe { intf::place_host_pelt_queue_update(&mut p, now, 1024, 1) };
     assert_eq!(again(last_ns + 1023), 0);
     assert_eq!(again(500), 0);
     assert_eq!((p.load_sum, p.contrib, p.last_ns), (sum, 100, 500));

@@ -10,7 +10,6 @@
 #include "task.bpf.h"
 
 #define SCAN_UPDATE_NS 4000000	/* the kernel renews nr_idle_scan when it balances a cache */
-#define LLC_IMBALANCE_PCT 117
 #define MAX_AVG_IDLE_NS 1000000	/* twice the least cost the kernel assumes of balancing */
 
 /* A core whose other threads all idle becomes an idle core when this CPU idles. */
@@ -121,7 +120,8 @@ static __noinline void update_nr_idle_scan(u32 llc_id)
 			left &= left - 1;
 		}
 	}
-	n = sis_util_nr_idle_scan(sum, llc->nr_cpus, LLC_IMBALANCE_PCT);
+	n = sis_util_nr_idle_scan(sum, llc->nr_cpus,
+				  policy_at(slot_now())->param[PLACE_PARAM_imbalance_pct_llc]);
 	if (llc->nr_idle_scan != n)
 		llc->nr_idle_scan = n;
 }

@@ -121,16 +121,6 @@ u32 place_host_pelt_segments(u64 periods, u32 d1, u32 d3)
 	return pelt_segments(periods, d1, d3);
 }
 
-u32 place_host_pelt_update(struct pelt *p, u64 now_ns, u64 weight, u32 running)
-{
-	return pelt_update(p, now_ns, weight, running);
-}
-
-u32 place_host_pelt_util_idle(const struct pelt *p, u64 now_ns)
-{
-	return pelt_util_idle(p, now_ns);
-}
-
 u32 place_host_pelt_task_update(struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable, u32 running)
 {
 	return pelt_task_update(t, now_ns, weight, runnable, running);

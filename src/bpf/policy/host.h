@@ -60,8 +60,6 @@ void place_host_record_wakee(struct place_flips *f, u64 wakee, u64 now_jiffies, 
 u32 place_host_nr_idle_scan(u64 sum_util, u32 nr_cpus, u32 pct);
 u64 place_host_pelt_decay(u64 v, u64 periods);
 u32 place_host_pelt_segments(u64 periods, u32 d1, u32 d3);
-u32 place_host_pelt_update(struct pelt *p, u64 now_ns, u64 weight, u32 running);
-u32 place_host_pelt_util_idle(const struct pelt *p, u64 now_ns);
 u32 place_host_pelt_task_update(struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable, u32 running);
 u32 place_host_pelt_task_ran(struct pelt_task *t, u64 since_ns, u64 now_ns, u32 weight);
 u32 place_host_pelt_queue_update(struct pelt_queue *q, u64 now_ns, u64 weight_sum, u32 running);

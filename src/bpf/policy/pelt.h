@@ -63,23 +63,13 @@ static const u32 pelt_inv[32] = {
 	0x9837f050, 0x94f4efa8, 0x91c3d373, 0x8ea4398a, 0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
 };
 
-/* The utilisation of a CPU alone: what it ran, whoever it was. */
-struct pelt {
-	u64 last_ns;		/* time of the last update, its remainder below 1024 ns kept back */
-	u64 load_sum;		/* x weight */
-	u32 util_sum;		/* x 1024 */
-	u32 contrib;		/* units of the current period already in the sums, 0..1023 */
-	u32 load_avg;		/* weight units */
-	u32 util_avg;		/* 0..1024 */
-};
-
 struct pelt_task {
-	u64 last_ns;		/* as above; 0: belongs to no queue */
+	u64 last_ns;		/* time of the last update, its remainder below 1024 ns kept back; 0: belongs to no queue */
 	u32 load_sum;		/* not x weight */
 	u32 util_sum;		/* x 1024 */
 	u32 load_avg;		/* weight units */
 	u16 util_avg;		/* 0..1024 */
-	u16 contrib;
+	u16 contrib;		/* units of the current period already in the sums, 0..1023 */
 };
 
 /* What left a queue whose lock was not held: sums of averages, growing only, modulo 2^32. */
@@ -160,28 +150,6 @@ place_inline int pelt_step(struct pelt_step *s, u64 last_ns, u32 contrib, u64 no
 }
 
 /*
- * Accounts for the time since the last update: `weight` runnable weight (0: none) and `running`
- * (0 or 1).  Returns 1 if a period boundary was crossed and the averages are new.
- */
-place_inline int pelt_update(struct pelt *p, u64 now_ns, u64 weight, u32 running)
-{
-	struct pelt_step s;
-	int any = pelt_step(&s, p->last_ns, p->contrib, now_ns);
-
-	p->last_ns = s.last_ns;
-	if (!any)
-		return 0;
-	p->contrib = s.contrib;
-	p->load_sum = pelt_decay(p->load_sum, s.periods) + weight * s.units;
-	p->util_sum = pelt_decay(p->util_sum, s.periods) + (running ? s.units << 10 : 0);
-	if (!s.periods)
-		return 0;
-	p->load_avg = p->load_sum / (PELT_MIN_DIVIDER + s.contrib);
-	p->util_avg = p->util_sum / (PELT_MIN_DIVIDER + s.contrib);
-	return 1;
-}
-
-/*
  * Whole units from last_ns to now_ns if they end within the current period, and all others:
  * PELT_CROSSES, for a boundary, a clock that went back, the first use.
  */
@@ -215,7 +183,8 @@ place_rare int pelt_task_cross(struct pelt_task *t, u64 now_ns, u32 weight, u32 
 }
 
 /*
- * The same for a task of load weight `weight` that was runnable or not, running or not.  One that
+ * Accounts for the time since the last update: a task of load weight `weight` was runnable or not,
+ * running or not.  Returns 1 if a period boundary was crossed and the averages are new.  A task that
  * belongs to no queue stays as it is.
  */
 place_inline int pelt_task_update(struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable,
@@ -479,14 +448,6 @@ place_inline u32 pelt_read_task_load(const struct pelt_task *t, u64 now_ns, u32 
 	if (!t->last_ns)
 		return t->load_avg;
 	return pelt_read(t->load_avg, runnable ? weight : 0, t->last_ns, t->contrib, now_ns);
-}
-
-/* What util_avg will have become by now if nothing ran since the last update.  Writes nothing. */
-place_inline u32 pelt_util_idle(const struct pelt *p, u64 now_ns)
-{
-	s64 delta_ns = now_ns - p->last_ns;
-
-	return delta_ns <= 0 ? p->util_avg : pelt_decay(p->util_avg, (u64)delta_ns >> 20);
 }
 
 /*

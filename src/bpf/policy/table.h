@@ -65,7 +65,7 @@ PLACE_PARAM(affine, wake_wide, 1, 0, 1, "switch",
 	    "v4.3 to v7.3")
 PLACE_PARAM(affine, imbalance_pct_smt, 110, 100, 200, "percent", "Imbalance percentage within a core", "v6.12")
 PLACE_PARAM(affine, imbalance_pct_llc, 117, 100, 200, "percent",
-	    "Imbalance percentage within a last-level cache", "v6.12")
+	    "Imbalance percentage within a last-level cache, for wa_414 and the SIS_UTIL budget", "v6.12")
 PLACE_PARAM(affine, imbalance_pct_wide, 117, 100, 200, "percent",
 	    "Imbalance percentage between caches", "v6.12; 125 before v5.10")
 

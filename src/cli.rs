@@ -12,6 +12,7 @@ use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
 use crate::policy::parse::{parse_items, ParseError};
 use crate::policy::{show, Policy};
+use crate::program::Inject;
 use crate::sampling::MAX_ONE_IN;
 
 /// This program's version with the build it comes from.
@@ -81,6 +82,10 @@ pub struct RunOpts {
     /// Use the code for caches of more than 64 CPUs, with N words a cache, on any machine; for tests
     #[arg(long, value_name = "N", hide = true)]
     pub force_llc_words: Option<u32>,
+
+    /// Inject faults, for tests: lost=N (claims), stale=N (snapshots), one in N, and publish=MS, a delay
+    #[arg(long, value_name = "FAULT=N,...", hide = true, default_value = "", value_parser = inject)]
+    pub inject: Inject,
 
     /// Print the verifier's figures for each program; for tests, with -vv
     #[arg(long, hide = true)]
@@ -282,6 +287,24 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Reads the faults of `--inject`.
+fn inject(text: &str) -> Result<Inject, String> {
+    let mut out = Inject::default();
+    for item in text.split(',').filter(|item| !item.is_empty()) {
+        let number = |text: &str| text.parse().ok().filter(|n| (1..=1000).contains(n));
+        match item.split_once('=').map(|(name, n)| (name, number(n))) {
+            Some(("lost", Some(n))) => out.lost = n,
+            Some(("stale", Some(n))) => out.stale = n,
+            Some(("publish", Some(ms))) => out.publish_ms = ms,
+            _ => {
+                let valid = "lost=N, stale=N or publish=MS, 1 to 1000";
+                return Err(format!("`{item}`: expected {valid}"));
+            }
+        }
+    }
+    Ok(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,6 +375,16 @@ mod tests {
         }
         for text in ["", "s", "-1s", "0s", "1d", "infs", "nanm", "25h"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn faults_are_read() {
+        let all = inject("lost=3,stale=2,publish=5").unwrap();
+        assert_eq!((all.lost, all.stale, all.publish_ms), (3, 2, 5));
+        assert_eq!(inject(""), Ok(Inject::default()));
+        for text in ["lost", "lost=0", "lost=x", "found=1", "stale=1001"] {
+            assert!(inject(text).is_err(), "{text}");
         }
     }
 

@@ -6,6 +6,7 @@
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{fence, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::OpenSkel;
@@ -43,9 +44,22 @@ pub struct LoadOpts {
     pub queued_wakeup: bool,
     /// Use the code for caches of more than 64 CPUs on any machine; for tests.
     pub force_llc_words: Option<u32>,
+    /// Faults for tests.
+    pub inject: Inject,
     /// Have the kernel's verifier print its figures for each program; seen with `verbose`.
     pub verifier_stats: bool,
     pub libbpf: LibbpfOpts,
+}
+
+/// Faults that hardly ever happen by themselves in emulation, one in so many; 0: never.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Inject {
+    /// Claims that are lost although the CPU was idle.
+    pub lost: u32,
+    /// Snapshots that show the idle CPUs of the one before.
+    pub stale: u32,
+    /// Milliseconds between the writing of a policy and its publication.
+    pub publish_ms: u32,
 }
 
 /// Verifier log level that prints figures only.
@@ -60,6 +74,7 @@ pub struct Program<'a> {
     shadow: MappedTable<intf::place_policy>,
     counters: MappedTable<intf::place_counters>,
     nr_cpu_ids: usize,
+    publish_delay: Duration,
     skel: BpfSkel<'a>,
 }
 
@@ -91,6 +106,7 @@ impl<'a> Program<'a> {
                 nr_cpu_ids * NR_SLOTS as usize,
             )?,
             nr_cpu_ids,
+            publish_delay: Duration::from_millis(opts.inject.publish_ms.into()),
             skel,
         };
         program.fill_tables(layout)?;
@@ -143,6 +159,7 @@ impl<'a> Program<'a> {
 impl Engine for Program<'_> {
     fn publish(&mut self, slot: u32, policy: &intf::place_policy) -> Result<()> {
         self.policies.set(slot as usize, *policy);
+        std::thread::sleep(self.publish_delay);
         fence(Ordering::Release);
         self.control
             .set(intf::place_control_PLACE_CONTROL_SLOT as usize, slot);
@@ -201,6 +218,8 @@ fn configure(skel: &mut OpenBpfSkel, opts: &LoadOpts, layout: &Layout) -> Result
     ro.counter_mask = counters as u32 - 1;
     ro.has_smt = layout.smt as u32;
     ro.verify_slots = opts.verify_slots as u32;
+    ro.inject_lost = opts.inject.lost;
+    ro.inject_stale = opts.inject.stale;
     ro.kernel_hz = crate::sys::kernel_hz();
 
     let maps = &mut skel.maps;

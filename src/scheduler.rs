@@ -98,6 +98,7 @@ fn load_opts(opts: &RunOpts) -> LoadOpts {
         verify_slots: opts.verify_slots,
         queued_wakeup: opts.queued_wakeup,
         force_llc_words: opts.force_llc_words,
+        inject: opts.inject,
         verifier_stats: opts.verifier_stats,
         libbpf: opts.libbpf.clone(),
     }

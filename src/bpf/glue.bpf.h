@@ -30,6 +30,9 @@ const volatile u32 task_shift = 63;	/* 64 - log2 of the number of task slots */
 const volatile u32 has_smt = 0;
 const volatile u32 verify_slots = 0;	/* checksum the policy slot at every placement */
 const volatile u32 kernel_hz = 250;	/* jiffies per second */
+/* Faults for tests, one in so many: a claim is lost, a snapshot shows an earlier one's idle CPUs. */
+const volatile u32 inject_lost = 0;
+const volatile u32 inject_stale = 0;
 const volatile u32 slice_ns = 20000000;	/* given to every task; cut at ticks by fair_queue.h */
 const volatile u32 claim_retries = 3;	/* decisions after the first */
 

@@ -114,6 +114,8 @@ struct place_scratch {
 	struct place_out shadow;	/* what the shadow policy decides */
 	u32 lost;			/* claims lost before the decision in `out` */
 	u32 record_left, shadow_left;	/* placements until the next one that is sampled */
+	u32 lost_left, stale_left;	/* until the next injected fault */
+	struct place_mask earlier;	/* idle CPUs of the snapshot before, for injected faults */
 } __attribute__((aligned(64)));
 
 #endif /* PLACE_INTF_H */

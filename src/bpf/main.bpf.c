@@ -84,6 +84,23 @@ static __always_inline void snapshot_affine(struct place_in *in, struct place_ta
 	}
 }
 
+/* Injected fault: the view shows the idle CPUs of the snapshot before, of whatever cache. */
+static __always_inline void make_stale(struct place_scratch *sc, const u32 nw)
+{
+	struct place_view *v = &sc->in.view[0];
+	struct place_llc *llc = llc_at(sc->in.prev_at.llc);
+	bool due = is_due(&sc->stale_left, inject_stale);
+
+	place_for_words(i, nw) {
+		u64 idle = v->idle.w[i];
+
+		if (due)
+			v->idle.w[i] = sc->earlier.w[i] & llc->span.w[i];
+		sc->earlier.w[i] = idle;
+	}
+	mask_and(&v->idle_core, &v->idle_core, &v->idle, nw);
+}
+
 /*
  * Completes place_in, whose waker and prev are set.  Returns 0 where the topology does not know one
  * of the CPUs.  Global functions for the same reason as those of decide() below.
@@ -129,6 +146,8 @@ static __always_inline int snapshot(struct task_struct *p, struct place_scratch 
 	view_fill(&in->view[0], llc_p, &m, nw);
 	if (w->llc != pw->llc)
 		view_fill(&in->view[1], llc_w, &m, nw);
+	if (inject_stale)
+		make_stale(sc, nw);
 	if (has_smt)
 		scx_bpf_put_idle_cpumask(m.smt);
 	scx_bpf_put_idle_cpumask(m.idle);
@@ -189,6 +208,13 @@ static __always_inline void forget_lost_claim(struct place_scratch *sc, const u3
 			 &sc->search, nw);
 }
 
+static __always_inline bool take_idle(struct place_scratch *sc, s32 cpu)
+{
+	if (inject_lost && is_due(&sc->lost_left, inject_lost))
+		return false;
+	return scx_bpf_test_and_clear_cpu_idle(cpu);
+}
+
 /* Decides, claims, and decides again as often as the claim is lost and the policy cares. */
 static __always_inline bool decide_and_claim(struct place_scratch *sc, struct place_counters *cnt,
 					     u32 slot, const u32 nw)
@@ -207,7 +233,7 @@ static __always_inline bool decide_and_claim(struct place_scratch *sc, struct pl
 
 		if (!ok || !out->idle)
 			return false;
-		if (scx_bpf_test_and_clear_cpu_idle(out->cpu)) {
+		if (take_idle(sc, out->cpu)) {
 			count_in(cnt, PLACE_CNT_claim_won, 1);
 			return true;
 		}
@@ -329,8 +355,10 @@ static __always_inline void place_new(struct task_struct *p, struct place_task *
 	count_in(cnt, out->outcome, 1);
 	count_in(cnt, PLACE_CNT_sum_fork_scanned, out->visited);
 	/* The fair class sees a CPU busy as soon as a task is enqueued there. */
-	if (out->idle && scx_bpf_test_and_clear_cpu_idle(out->cpu) && t)
+	if (t && out->idle && scx_bpf_test_and_clear_cpu_idle(out->cpu)) {
 		t->claimed = out->cpu;
+		count_in(cnt, PLACE_CNT_claim_fork, 1);
+	}
 }
 
 static __always_inline void check_slot(const struct place_policy *pol, struct place_counters *cnt)

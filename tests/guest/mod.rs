@@ -339,12 +339,12 @@ impl Facts {
             apart(outcome + opaque, searches),
             format!("{what}: outcome {outcome} + scx_default {opaque} is not search {searches}"),
         );
-        let won = counts.get("claim.won");
-        let scx_idle = counts.get("search.scx_idle");
-        let direct = counts.get("enqueue.direct");
+        let claims = ["claim.won", "claim.fork", "search.scx_idle"];
+        let ends = ["enqueue.direct", "event.kick_claimed"];
+        let (claimed, ended) = (counts.sum(&claims), counts.sum(&ends));
         self.check(
-            apart(won + scx_idle, direct),
-            format!("{what}: claim.won {won} + scx_idle {scx_idle} is not direct {direct}"),
+            apart(claimed, ended),
+            format!("{what}: {claims:?} are {claimed}, {ends:?} {ended}"),
         );
         for name in ["event.slot_mismatch", "enqueue.no_record"] {
             self.equal(&format!("{what}: {name}"), counts.get(name), 0);

@@ -11,6 +11,7 @@
  *   outcome                                               = affine
  *   fork_depth                                            = fork
  *   shadow = shadow_idle = placements that the shadow policy was asked for
+ *   enqueue.direct + event.kick_claimed = claim.won + claim.fork + search.scx_idle
  * The stages `sum` and `event` hold plain sums and events, which close on nothing.
  */
 #ifndef PLACE_STAGE
@@ -75,6 +76,7 @@ PLACE_COUNTER(fork_depth, more, "four or more")
 PLACE_STAGE(claim, "Taking the chosen CPU's idle bit")
 PLACE_COUNTER(claim, won, "the bit was set and is ours")
 PLACE_COUNTER(claim, lost, "somebody else took it first")
+PLACE_COUNTER(claim, fork, "a new task's, which the rule found idle")
 PLACE_COUNTER(claim, gave_up, "decided again as often as allowed: placed without a claim")
 
 PLACE_STAGE(outcome, "What a wakeup's snapshot showed of the chosen CPU")
@@ -85,7 +87,7 @@ PLACE_COUNTER(outcome, busy_throttled, "busy although an allowed CPU of the cach
 PLACE_COUNTER(outcome, busy_rule, "busy although an allowed CPU of the cache was idle: the rule does not look there")
 
 PLACE_STAGE(enqueue, "How a runnable task was handed to its CPU")
-PLACE_COUNTER(enqueue, direct, "from select_cpu to the claimed idle CPU's local queue")
+PLACE_COUNTER(enqueue, direct, "the claimed idle CPU's local queue")
 PLACE_COUNTER(enqueue, local_pinned, "local queue: may run on this CPU only, nothing queued before it")
 PLACE_COUNTER(enqueue, local_sync, "local queue: sync wakeup by the only task of this CPU")
 PLACE_COUNTER(enqueue, preempt, "local queue, ahead of the running task: wakeup preemption")

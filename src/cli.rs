@@ -26,7 +26,7 @@ pub fn version() -> &'static str {
 ///
 /// Without a subcommand it becomes the machine's scheduler until Ctrl-C or SIGTERM, and the kernel's
 /// own scheduler takes over again.  The subcommands ask and steer a running scx_place.  All but
-/// `policy list` and `replay` need root.
+/// `policy list`, `replay` and `topology` need root.
 #[derive(Debug, Parser)]
 #[command(
     name = "scx_place",
@@ -131,6 +131,8 @@ pub enum Command {
     Stats(StatsArgs),
     /// Is it on?  Since when, with which policy
     Status(StatusArgs),
+    /// Show the machine's caches, cores and levels as the scheduler sees them; needs no scheduler
+    Topology(TopologyArgs),
     /// Record what placements read and decide, to be replayed
     Record(RecordArgs),
     /// Decide what was recorded again, with the same rules or with others; needs no scheduler
@@ -183,6 +185,13 @@ pub struct StatsArgs {
 
     #[command(flatten)]
     pub socket: Socket,
+}
+
+#[derive(Debug, Args)]
+pub struct TopologyArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -12,12 +12,13 @@ use serde_json::json;
 
 use crate::cli::{
     Cli, Command, PolicyArgs, PolicyCommand, RecordArgs, ReplayArgs, RunOpts, ShadowArgs,
-    StatsArgs, StatusArgs,
+    StatsArgs, StatusArgs, TopologyArgs,
 };
 use crate::control::{call, ClientError, PolicyReport, Request, Response, StatusReport};
 use crate::policy::parse::parse_items;
 use crate::record::format::Reader;
 use crate::record::{compare, recorder, replay, show as record_show};
+use crate::topology::{self, Machine};
 use crate::{policy, preflight, scheduler, stats, time};
 
 /// Runs what the command line asks for.
@@ -27,6 +28,7 @@ pub fn dispatch(cli: &Cli) -> Result<()> {
         Some(Command::Policy(args)) => policy_command(args),
         Some(Command::Stats(args)) => stats_command(args),
         Some(Command::Status(args)) => status_command(args),
+        Some(Command::Topology(args)) => topology_command(args),
         Some(Command::Record(args)) => record_command(args),
         Some(Command::Replay(args)) => replay_command(args),
         Some(Command::Shadow(args)) => shadow_command(args),
@@ -257,6 +259,15 @@ fn status_command(args: &StatusArgs) -> Result<()> {
         return print_json(&json!({ "on": on, "kernel": kernel, "scheduler": status }));
     }
     print(&status_text(&status, on))
+}
+
+fn topology_command(args: &TopologyArgs) -> Result<()> {
+    let machine = Machine::from_system()?;
+    let layout = machine.layout();
+    match args.json {
+        true => print_json(&topology::show::json(&machine, &layout)),
+        false => print(&topology::show::text(&machine, &layout)),
+    }
 }
 
 fn status_text(status: &StatusReport, on: bool) -> String {

@@ -32,11 +32,12 @@ fn check_faults(kernel: &str) {
     const SWITCHES: usize = 40;
     let mut facts = guest::run("faults", kernel, "2node16", &[]);
     check_claims(&mut facts);
-    let switches = facts.text("switched").matches(" since ").count();
+    let switched = facts.text("switched");
+    let switches = switched.matches(" since ").count();
     println!("{kernel}: {switches} switches");
     facts.check(
         switches >= SWITCHES,
-        format!("only {switches} switches: {}", facts.text("switched")),
+        format!("only {switches} switches: {switched}"),
     );
     let state = facts.text("state");
     facts.equal("state", state.as_str(), "enabled");

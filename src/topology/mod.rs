@@ -6,6 +6,8 @@
 //! last-level cache so that a set of them is a few words (see `src/bpf/policy/mask.h`) and fills
 //! `place_llc` and `place_where`.
 
+pub mod show;
+
 use std::collections::BTreeMap;
 
 use anyhow::{bail, Context, Result};

@@ -80,6 +80,8 @@ for ((round = 0; round < 4; round++)); do
 done
 stats churn.busy
 quiet
+# Who answers is on the last CPU: a connection's thread is a new task, whose load is not zero.
+gather
 sleep 6
 for ((i = 0; i < 3; i++)); do
 	stats churn.idle$i
@@ -89,10 +91,17 @@ done
 # Half of a CPU, alone there.
 load taskset -c 3 bash /guest/duty.sh
 sleep 3
-for ((i = 0; i < 20; i++)); do
+DUTY=$(processes bash | while read -r task; do
+	tr '\0' ' ' <"/proc/$task/cmdline" | grep -q '^bash /guest/duty.sh' && echo "$task"
+done)
+# Run time in ns, and the time in us.
+ran() { note "duty.$1" "$(cut -d' ' -f1 "/proc/$DUTY/schedstat") ${EPOCHREALTIME/[.,]/}"; }
+ran before
+for ((i = 0; i < 40; i++)); do
 	stats duty$i
-	usleep 50000
+	usleep 30000
 done
+ran after
 quiet
 
 stop int INT

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
+use crate::level::Level;
 use crate::policy::parse::{parse_items, ParseError};
 use crate::policy::{show, Policy};
 use crate::program::Inject;
@@ -53,6 +54,10 @@ pub struct RunOpts {
     /// Print statistics every SEC seconds while running
     #[arg(long, value_name = "SEC", value_parser = seconds)]
     pub stats: Option<Duration>,
+
+    /// How much to count; `scx_place stats level` changes it
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
+    pub stats_level: Level,
 
     /// Do not run a scheduler; print the statistics of the running one every SEC seconds
     #[arg(long, value_name = "SEC", value_parser = seconds, conflicts_with = "stats")]
@@ -171,13 +176,25 @@ pub enum PolicyCommand {
 
 #[derive(Debug, Args)]
 pub struct StatsArgs {
+    #[command(subcommand)]
+    pub command: Option<StatsCommand>,
+
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub json: bool,
 
     /// The newest generations of the policy side by side
     #[arg(long)]
     pub by_generation: bool,
+
+    /// How long woken and new tasks waited for their CPU, by branch of the placement and by wake
+    /// type; measured with the level `full`
+    #[arg(long, conflicts_with = "by_generation")]
+    pub latency: bool,
+
+    /// What each CPU runs, how loaded it is, and the longest wait in its queue
+    #[arg(long, conflicts_with_all = ["by_generation", "latency"])]
+    pub cpus: bool,
 
     /// Print branches that were never taken, too
     #[arg(long)]
@@ -185,6 +202,15 @@ pub struct StatsArgs {
 
     #[command(flatten)]
     pub socket: Socket,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum StatsCommand {
+    /// Show how much is counted, or change it
+    Level {
+        #[arg(value_enum)]
+        level: Option<Level>,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -12,9 +12,10 @@ use serde_json::json;
 
 use crate::cli::{
     Cli, Command, PolicyArgs, PolicyCommand, RecordArgs, ReplayArgs, RunOpts, ShadowArgs,
-    StatsArgs, StatusArgs, TopologyArgs,
+    StatsArgs, StatsCommand, StatusArgs, TopologyArgs,
 };
 use crate::control::{call, ClientError, PolicyReport, Request, Response, StatusReport};
+use crate::level::Level;
 use crate::policy::parse::parse_items;
 use crate::record::format::Reader;
 use crate::record::{compare, recorder, replay, show as record_show};
@@ -145,15 +146,36 @@ fn changed(report: &PolicyReport) -> String {
     }
 }
 
+fn level_command(args: &StatsArgs, level: Option<Level>) -> Result<()> {
+    let request = level.map_or(Request::LevelGet, |level| Request::LevelSet { level });
+    let Response::Level(level) = call(&args.socket.path(), &request)? else {
+        return Err(unexpected());
+    };
+    match args.json {
+        true => print_json(&json!({ "level": level })),
+        false => print(&format!("{level}\n")),
+    }
+}
+
 fn stats_command(args: &StatsArgs) -> Result<()> {
+    if let Some(StatsCommand::Level { level }) = args.command {
+        return level_command(args, level);
+    }
     let Response::Stats(report) = call(&args.socket.path(), &Request::Stats)? else {
         return Err(unexpected());
     };
-    match (args.json, args.by_generation) {
-        (true, _) => print_json(&stats::json(&report)),
-        (false, true) => print(&stats::show::by_generation(&report, args.all)),
-        (false, false) => print(&stats::show::overview(&report, args.all)),
+    if args.json {
+        return print_json(&stats::json(&report));
     }
+    print(&match args {
+        StatsArgs { latency: true, .. } => stats::waits::latency(&report, args.all),
+        StatsArgs { cpus: true, .. } => stats::waits::cpus(&report),
+        StatsArgs {
+            by_generation: true,
+            ..
+        } => stats::show::by_generation(&report, args.all),
+        _ => stats::show::overview(&report, args.all),
+    })
 }
 
 fn record_command(args: &RecordArgs) -> Result<()> {
@@ -283,6 +305,7 @@ fn status_text(status: &StatusReport, on: bool) -> String {
         ("since", time::format_us(status.started_us)),
         ("loaded again", format!("{} times", status.restarts)),
         ("CPUs online", status.nr_cpus.to_string()),
+        ("statistics", status.stats_level.to_string()),
         (
             "policy",
             format!(

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::bpf_intf as intf;
+use crate::latency::Latency;
 use crate::policy::table::{table, Stage, NR_COUNTERS};
 
 /// One number per counter, indexed by `enum place_counter`.
@@ -101,6 +102,29 @@ impl Counters {
     /// Whether nothing at all was counted.
     pub fn is_zero(&self) -> bool {
         self.0.iter().all(|n| *n == 0)
+    }
+}
+
+/// All that is counted under a policy slot.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub counters: Counters,
+    pub latency: Latency,
+}
+
+impl Counts {
+    /// Adds another CPU's or another generation's counts.
+    pub fn add(&mut self, other: &Counts) {
+        self.counters.add(&other.counters);
+        self.latency.add(&other.latency);
+    }
+
+    /// As [`Counters::since`].
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        Counts {
+            counters: self.counters.since(&earlier.counters),
+            latency: self.latency.since(&earlier.latency),
+        }
     }
 }
 

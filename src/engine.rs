@@ -7,10 +7,13 @@
 use anyhow::Result;
 
 use crate::bpf_intf as intf;
-use crate::counters::Counters;
+use crate::counters::Counts;
+use crate::cpus::CpuState;
+use crate::level::Level;
 
-/// Number of policy slots; those not in force or just retired are spare.
-pub const NR_SLOTS: u32 = intf::place_limits_PLACE_NR_SLOTS;
+/// Number of policy slots; those not in force or just retired are spare.  Behind them is the one
+/// that holds no policy.
+pub const NR_SLOTS: u32 = intf::place_limits_PLACE_UNREAD_SLOT;
 
 /// A BPF program that is loaded, attached or about to be.
 pub trait Engine {
@@ -20,9 +23,15 @@ pub trait Engine {
     /// `slot` is below [`NR_SLOTS`].  After an error the former slot must still be in force.
     fn publish(&mut self, slot: u32, policy: &intf::place_policy) -> Result<()>;
 
-    /// The counters of one slot, summed over all CPUs.  They never decrease while the program is
-    /// loaded.
-    fn read_counters(&self, slot: u32) -> Counters;
+    /// What was counted under one slot, summed over all CPUs.  Nothing of it decreases while the
+    /// program is loaded.
+    fn read_counts(&self, slot: u32) -> Counts;
+
+    /// Counts as much as `level` says from now on, under whatever slot is in force.
+    fn set_level(&mut self, level: Level);
+
+    /// What the CPUs that are online run, by number.
+    fn read_cpus(&self) -> Vec<CpuState>;
 
     /// Replaces the word [`crate::sampling`] makes: how many placements are sampled.
     fn set_sampling(&mut self, word: u32);

@@ -14,7 +14,8 @@
 //! * [`slots`]: which policy is in force, behind the [`engine`] trait that the scheduler implements;
 //! * [`sampling`]: which placements are recorded or put before a shadow policy; [`record`]: their
 //!   files, read, replayed and compared;
-//! * [`policy`]: axes, values and parameters as data; [`counters`] and [`stats`]: what was counted.
+//! * [`policy`]: axes, values and parameters as data; [`counters`], [`latency`], [`cpus`] and
+//!   [`stats`]: what was counted and measured, as far as the [`level`] asks for it.
 
 pub mod bpf_intf;
 pub mod bpf_skel;
@@ -22,7 +23,10 @@ pub mod cli;
 pub mod commands;
 pub mod control;
 pub mod counters;
+pub mod cpus;
 pub mod engine;
+pub mod latency;
+pub mod level;
 pub mod mapped;
 pub mod policy;
 pub mod preflight;

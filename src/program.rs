@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::OpenSkel;
-use libbpf_rs::{Link, MapCore, OpenMapMut, OpenObject};
-use log::debug;
+use libbpf_rs::{Link, MapCore, OpenMapMut, OpenObject, ProgramInput};
+use log::{debug, warn};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use scx_utils::{
     compat, scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_report, UserExitInfo,
@@ -19,8 +19,11 @@ use scx_utils::{
 
 use crate::bpf_intf as intf;
 use crate::bpf_skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
-use crate::counters::Counters;
+use crate::counters::{Counters, Counts};
+use crate::cpus::CpuState;
 use crate::engine::{Engine, NR_SLOTS};
+use crate::latency::Latency;
+use crate::level::Level;
 use crate::mapped::MappedTable;
 use crate::topology::Layout;
 
@@ -28,6 +31,9 @@ use crate::topology::Layout;
 const TASK_SLOTS_PER_CPU: usize = 256;
 const MIN_TASK_SLOTS: usize = 1 << 15;
 const MAX_TASK_SLOTS: usize = 1 << 20;
+
+/// Lines of a CPU in the tables of counts: one for each slot, and the one that nobody reads.
+const LINES: usize = intf::place_limits_PLACE_NR_SLOTS as usize;
 
 const NR_CONTROLS: usize = intf::place_control_PLACE_NR_CONTROLS as usize;
 
@@ -73,8 +79,16 @@ pub struct Program<'a> {
     policies: MappedTable<intf::place_policy>,
     shadow: MappedTable<intf::place_policy>,
     counters: MappedTable<intf::place_counters>,
-    nr_cpu_ids: usize,
     publish_delay: Duration,
+    latencies: MappedTable<intf::place_latency>,
+    cpus: MappedTable<intf::place_cpu>,
+    clocks: MappedTable<u64>,
+    /// Online, by number.
+    online: Vec<bool>,
+    slot: u32,
+    level: Level,
+    /// Wakeups were timed; the histograms are worth reading.
+    timed: bool,
     skel: BpfSkel<'a>,
 }
 
@@ -98,15 +112,18 @@ impl<'a> Program<'a> {
         let nr_cpu_ids = layout.wheres.len();
         let program = Self {
             link: None,
+            slot: 0,
+            level: Level::default(),
+            timed: false,
             control: MappedTable::new(&skel.maps.data_control, NR_CONTROLS)?,
             policies: MappedTable::new(&skel.maps.data_policies, NR_SLOTS as usize)?,
             shadow: MappedTable::new(&skel.maps.data_shadow, 1)?,
-            counters: MappedTable::new(
-                &skel.maps.data_place_counter_table,
-                nr_cpu_ids * NR_SLOTS as usize,
-            )?,
-            nr_cpu_ids,
             publish_delay: Duration::from_millis(opts.inject.publish_ms.into()),
+            counters: MappedTable::new(&skel.maps.data_place_counter_table, nr_cpu_ids * LINES)?,
+            latencies: MappedTable::new(&skel.maps.data_place_latency_table, nr_cpu_ids * LINES)?,
+            cpus: MappedTable::new(&skel.maps.data_place_cpu_table, nr_cpu_ids)?,
+            clocks: MappedTable::new(&skel.maps.data_place_clock_table, nr_cpu_ids)?,
+            online: layout.wheres.iter().map(|w| w.valid != 0).collect(),
             skel,
         };
         program.fill_tables(layout)?;
@@ -156,14 +173,56 @@ impl<'a> Program<'a> {
     }
 }
 
+/// The word that every callback reads.
+fn control_word(slot: u32, level: Level) -> u32 {
+    let line = match level {
+        Level::Off => intf::place_limits_PLACE_UNREAD_SLOT,
+        Level::Counters | Level::Full => slot,
+    };
+    let full = match level {
+        Level::Full => intf::place_word_PLACE_WORD_FULL,
+        Level::Off | Level::Counters => 0,
+    };
+    slot << intf::place_word_PLACE_WORD_SLOT_SHIFT | line | full
+}
+
+impl Program<'_> {
+    fn write_word(&mut self) {
+        let word = control_word(self.slot, self.level);
+        fence(Ordering::Release);
+        self.control
+            .set(intf::place_control_PLACE_CONTROL_SLOT as usize, word);
+    }
+}
+
 impl Engine for Program<'_> {
     fn publish(&mut self, slot: u32, policy: &intf::place_policy) -> Result<()> {
         self.policies.set(slot as usize, *policy);
         std::thread::sleep(self.publish_delay);
-        fence(Ordering::Release);
-        self.control
-            .set(intf::place_control_PLACE_CONTROL_SLOT as usize, slot);
+        self.slot = slot;
+        self.write_word();
         Ok(())
+    }
+
+    fn set_level(&mut self, level: Level) {
+        self.level = level;
+        self.timed |= level == Level::Full;
+        self.write_word();
+    }
+
+    fn read_cpus(&self) -> Vec<CpuState> {
+        let read = self
+            .skel
+            .progs
+            .place_read_clocks
+            .test_run(ProgramInput::default());
+        if let Err(e) = &read {
+            warn!("the loads of idle CPUs are shown as they were: reading the clocks: {e}");
+        }
+        let online = (0..self.online.len()).filter(|cpu| self.online[*cpu]);
+        online
+            .map(|cpu| CpuState::new(cpu as u32, &self.cpus.get(cpu), self.clocks.get(cpu)))
+            .collect()
     }
 
     fn set_sampling(&mut self, word: u32) {
@@ -182,11 +241,14 @@ impl Engine for Program<'_> {
         Ok(info.context("asking for the ring buffer's number")?.info.id)
     }
 
-    fn read_counters(&self, slot: u32) -> Counters {
-        let mut sum = Counters::default();
-        for cpu in 0..self.nr_cpu_ids {
-            let native = self.counters.get(cpu * NR_SLOTS as usize + slot as usize);
-            sum.add(&Counters::from(&native));
+    fn read_counts(&self, slot: u32) -> Counts {
+        let mut sum = Counts::default();
+        for cpu in 0..self.online.len() {
+            let line = cpu * LINES + slot as usize;
+            sum.counters.add(&Counters::from(&self.counters.get(line)));
+            if self.timed {
+                sum.latency.add(&Latency::from(&self.latencies.get(line)));
+            }
         }
         sum
     }
@@ -197,7 +259,7 @@ impl Engine for Program<'_> {
 fn configure(skel: &mut OpenBpfSkel, opts: &LoadOpts, layout: &Layout) -> Result<()> {
     let cpus = layout.wheres.len().next_power_of_two();
     let llcs = layout.llcs.len().next_power_of_two();
-    let counters = cpus * NR_SLOTS as usize;
+    let counters = cpus * LINES;
     let tasks = (cpus * TASK_SLOTS_PER_CPU).clamp(MIN_TASK_SLOTS, MAX_TASK_SLOTS);
 
     let ro = skel
@@ -228,6 +290,8 @@ fn configure(skel: &mut OpenBpfSkel, opts: &LoadOpts, layout: &Layout) -> Result
     size_table::<intf::place_llc>(&mut maps.data_place_llc_table, llcs)?;
     size_table::<intf::place_task>(&mut maps.data_place_task_table, tasks)?;
     size_table::<intf::place_counters>(&mut maps.data_place_counter_table, counters)?;
+    size_table::<intf::place_latency>(&mut maps.data_place_latency_table, counters)?;
+    size_table::<u64>(&mut maps.data_place_clock_table, cpus)?;
     size_table::<intf::place_scratch>(&mut maps.data_place_scratch_table, cpus)?;
     size_table::<intf::place_fork_in>(&mut maps.data_place_fork_table, cpus)?;
 

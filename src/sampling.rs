@@ -97,6 +97,11 @@ impl Sampling {
         engine.set_sampling(record | shadow << 16);
     }
 
+    /// Somebody reads what the stages of records and of the shadow policy count.
+    pub fn is_on(&self) -> bool {
+        self.recording.is_some() || self.shadow.is_some()
+    }
+
     /// Grants the ring buffer to a recorder.
     ///
     /// # Errors
@@ -142,7 +147,7 @@ impl Sampling {
         )?;
         recording.heard = Instant::now();
         if recording.baseline.is_none() {
-            recording.baseline = Some(slots.total(engine));
+            recording.baseline = Some(slots.total(engine).counters);
             info!("recording 1/{} of the placements", recording.one_in);
             self.apply(engine);
         }
@@ -182,7 +187,7 @@ impl Sampling {
         let recording = self.recording.as_ref().filter(|r| r.id == id);
         let recording = recording.context("the recording is over")?;
         let counts = match &recording.baseline {
-            Some(baseline) => slots.total(engine).since(baseline),
+            Some(baseline) => slots.total(engine).counters.since(baseline),
             None => Counters::default(),
         };
         let policies = slots.after(known).map(|g| GenerationPolicy {
@@ -233,7 +238,7 @@ impl Sampling {
             policy,
             one_in,
             since_us: time::now_us(),
-            baseline: slots.total(engine),
+            baseline: slots.total(engine).counters,
         };
         info!("shadow policy: {}", join_items(items));
         self.shadow = Some(shadow);
@@ -257,7 +262,7 @@ impl Sampling {
             changed: shadow.changed.iter().map(Item::to_string).collect(),
             one_in: shadow.one_in,
             since_us: shadow.since_us,
-            counters: slots.total(engine).since(&shadow.baseline),
+            counters: slots.total(engine).counters.since(&shadow.baseline),
         })
     }
 }

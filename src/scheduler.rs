@@ -45,7 +45,8 @@ pub fn run(opts: &RunOpts) -> Result<()> {
     let _stats = stats::metrics::start(server.handle(), None)
         .inspect_err(|e| warn!("no statistics for scx_stats clients: {e:#}"));
     let stop = stop_on_signals()?;
-    let mut state = State::new(opts.start_policy()?, &ops_name(), opts.stats);
+    let mut state =
+        State::new(opts.start_policy()?, &ops_name(), opts.stats).with_level(opts.stats_level);
 
     loop {
         match run_once(opts, &server, &mut state, &stop)? {

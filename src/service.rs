@@ -8,12 +8,14 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{ensure, Result};
+use log::info;
 
 use crate::control::{
     GenerationReport, PolicyReport, Request, Response, StatsReport, StatusReport,
 };
 use crate::engine::Engine;
+use crate::level::Level;
 use crate::policy::{parse, Item, Policy};
 use crate::sampling::Sampling;
 use crate::slots::{Generation, Slots};
@@ -32,6 +34,7 @@ pub struct State {
     loads: u32,
     periodic: Option<Periodic>,
     sampling: Sampling,
+    level: Level,
 }
 
 /// `--stats SEC`.
@@ -59,12 +62,20 @@ impl State {
                 last: None,
             }),
             sampling: Sampling::default(),
+            level: Level::default(),
         }
+    }
+
+    /// The level to begin with, before it is attached.
+    pub fn with_level(mut self, level: Level) -> State {
+        self.level = level;
+        self
     }
 
     /// Publishes the policy into a freshly loaded program, before or after it is attached.
     /// `nr_cpus`: CPUs online.
     pub fn attach(&mut self, engine: &mut dyn Engine, nr_cpus: u32) -> Result<()> {
+        engine.set_level(self.level);
         self.slots.attach(engine, nr_cpus)?;
         self.nr_cpus = nr_cpus;
         self.loads += 1;
@@ -117,20 +128,28 @@ impl State {
 
     /// All counters, with the generations they belong to.
     pub fn stats(&self, engine: &dyn Engine) -> StatsReport {
-        let generations = self.slots.history().map(|g| GenerationReport {
-            generation: g.number,
-            since_us: g.since_us,
-            until_us: g.until_us,
-            changed: texts(&g.changed),
-            policy: g.policy.clone(),
-            counters: g.counters(engine),
+        let generations = self.slots.history().map(|g| {
+            let counts = g.counts(engine);
+            GenerationReport {
+                generation: g.number,
+                since_us: g.since_us,
+                until_us: g.until_us,
+                changed: texts(&g.changed),
+                policy: g.policy.clone(),
+                counters: counts.counters,
+                latency: counts.latency,
+            }
         });
+        let total = self.slots.total(engine);
         StatsReport {
             at_us: time::now_us(),
             started_us: self.started_us,
             pid: std::process::id(),
             generations: generations.collect(),
-            total: self.slots.total(engine),
+            total: total.counters,
+            latency: total.latency,
+            level: self.level,
+            cpus: engine.read_cpus(),
         }
     }
 
@@ -145,7 +164,25 @@ impl State {
             since_us: current.since_us,
             nr_cpus: self.nr_cpus,
             restarts: self.loads.saturating_sub(1),
+            stats_level: self.level,
         }
+    }
+
+    /// Counts as much as `level` says from now on.
+    ///
+    /// # Errors
+    /// Somebody needs the counters.
+    fn set_level(&mut self, engine: &mut dyn Engine, level: Level) -> Result<Level> {
+        ensure!(
+            level > Level::Off || !self.sampling.is_on(),
+            "recording or shadow policy under way, whose counts would be lost: end it first"
+        );
+        if level != self.level {
+            info!("statistics level {level}");
+        }
+        self.level = level;
+        engine.set_level(level);
+        Ok(level)
     }
 }
 
@@ -169,8 +206,19 @@ fn handle_sampling(
     request: &Request,
 ) -> Result<Response> {
     let State {
-        slots, sampling, ..
+        slots,
+        sampling,
+        level,
+        ..
     } = state;
+    let begins = matches!(
+        request,
+        Request::RecordOpen { .. } | Request::ShadowSet { .. }
+    );
+    ensure!(
+        *level > Level::Off || !begins,
+        "the statistics are off, and what is sampled is counted: `scx_place stats level counters`"
+    );
     match request {
         Request::RecordOpen { one_in } => sampling.open(slots, engine, *one_in),
         Request::RecordPoll { id, known } => sampling.poll(slots, engine, *id, *known),
@@ -194,6 +242,13 @@ pub fn handle(state: &mut State, engine: &mut dyn Engine, request: Request) -> R
     let changed = match request {
         Request::Stats => return Response::Stats(state.stats(engine)),
         Request::Status => return Response::Status(state.status()),
+        Request::LevelGet => return Response::Level(state.level),
+        Request::LevelSet { level } => {
+            return match state.set_level(engine, level) {
+                Ok(level) => Response::Level(level),
+                Err(e) => Response::Error(format!("{e:#}")),
+            }
+        }
         Request::PolicyGet => Ok(Vec::new()),
         Request::PolicySet { items } => parse::parse_items(&items)
             .map_err(anyhow::Error::from)

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, Context, Result};
 use log::info;
 
-use crate::counters::Counters;
+use crate::counters::Counts;
 use crate::engine::{Engine, NR_SLOTS};
 use crate::policy::{join_items, Item, Origin, Policy};
 use crate::time;
@@ -47,7 +47,7 @@ pub struct Generation {
     /// End, likewise; none while it is in force.
     pub until_us: Option<u64>,
     /// Final counts: of earlier slots, or all when there is no slot any more.
-    carried: Counters,
+    carried: Counts,
     slot: Option<Slot>,
 }
 
@@ -55,23 +55,23 @@ pub struct Generation {
 #[derive(Debug, Clone)]
 struct Slot {
     number: u32,
-    baseline: Counters,
+    baseline: Counts,
     retired: Option<Instant>,
 }
 
 impl Generation {
     /// What was counted under it until now.
-    pub fn counters(&self, engine: &dyn Engine) -> Counters {
-        let mut counters = self.carried.clone();
+    pub fn counts(&self, engine: &dyn Engine) -> Counts {
+        let mut counts = self.carried.clone();
         if let Some(slot) = &self.slot {
-            counters.add(&engine.read_counters(slot.number).since(&slot.baseline));
+            counts.add(&engine.read_counts(slot.number).since(&slot.baseline));
         }
-        counters
+        counts
     }
 
     /// Takes the counts as final and gives the slot up.
     fn release(&mut self, engine: &dyn Engine) -> Option<u32> {
-        self.carried = self.counters(engine);
+        self.carried = self.counts(engine);
         self.slot.take().map(|s| s.number)
     }
 }
@@ -83,7 +83,7 @@ pub struct Slots {
     /// Slots that no generation uses.
     spare: Vec<u32>,
     /// Counts of the generations that are forgotten.
-    forgotten: Counters,
+    forgotten: Counts,
     /// CPUs online, for the constants that depend on them.
     nr_cpus: u32,
     retired_for: Duration,
@@ -98,13 +98,13 @@ impl Slots {
             changed: Vec::new(),
             since_us: time::now_us(),
             until_us: None,
-            carried: Counters::default(),
+            carried: Counts::default(),
             slot: None,
         };
         Slots {
             generations: VecDeque::from([first]),
             spare: Vec::new(),
-            forgotten: Counters::default(),
+            forgotten: Counts::default(),
             nr_cpus: 1,
             retired_for: RETIRED_FOR,
         }
@@ -118,7 +118,7 @@ impl Slots {
         for old in &mut self.generations {
             old.slot = None;
         }
-        let baseline = engine.read_counters(0);
+        let baseline = engine.read_counts(0);
         let current = self.current_mut();
         let native = current.policy.to_native(current.number, nr_cpus);
         engine
@@ -161,10 +161,10 @@ impl Slots {
     }
 
     /// The counts of all generations together.
-    pub fn total(&self, engine: &dyn Engine) -> Counters {
+    pub fn total(&self, engine: &dyn Engine) -> Counts {
         let mut total = self.forgotten.clone();
         for generation in &self.generations {
-            total.add(&generation.counters(engine));
+            total.add(&generation.counts(engine));
         }
         total
     }
@@ -197,7 +197,7 @@ impl Slots {
         }
         let number = self.next_number()?;
         let slot = self.take_spare(engine)?;
-        let baseline = engine.read_counters(slot);
+        let baseline = engine.read_counts(slot);
         let native = policy.to_native(number, self.nr_cpus);
         if let Err(e) = engine.publish(slot, &native) {
             self.spare.push(slot);
@@ -220,7 +220,7 @@ impl Slots {
             changed: changed.clone(),
             since_us: at_us,
             until_us: None,
-            carried: Counters::default(),
+            carried: Counts::default(),
             slot: Some(Slot {
                 number: slot,
                 baseline,

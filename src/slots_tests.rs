@@ -4,18 +4,21 @@
 
 use super::*;
 use crate::bpf_intf as intf;
+use crate::cpus::CpuState;
+use crate::level::Level;
 use crate::policy::parse::parse_items;
 
 /// Policies and counters as the BPF program has them.
 pub(crate) struct FakeEngine {
     policies: Vec<intf::place_policy>,
-    counters: Vec<Counters>,
+    counts: Vec<Counts>,
     pub(crate) in_force: u32,
     pub(crate) grace: bool,
     grace_periods: usize,
     pub(crate) fail: bool,
     published: usize,
     pub(crate) sampling: u32,
+    pub(crate) level: Level,
     pub(crate) shadow: Option<intf::place_policy>,
     /// Per slot, `grace_periods` when it was last in force.
     read_until: Vec<Option<usize>>,
@@ -26,13 +29,14 @@ impl FakeEngine {
         let zero = Policy::default().to_native(0, 1);
         FakeEngine {
             policies: vec![zero; NR_SLOTS as usize],
-            counters: vec![Counters::default(); NR_SLOTS as usize],
+            counts: vec![Counts::default(); NR_SLOTS as usize],
             in_force: 0,
             grace: true,
             grace_periods: 0,
             fail: false,
             published: 0,
             sampling: 0,
+            level: Level::default(),
             shadow: None,
             read_until: vec![None; NR_SLOTS as usize],
         }
@@ -40,8 +44,10 @@ impl FakeEngine {
 
     /// `n` decisions under a slot, of a callback that read its number now or earlier.
     pub(crate) fn count_in(&mut self, slot: u32, n: u64) {
-        let counters = &mut self.counters[slot as usize];
-        counters.set(0, counters.get(0) + n);
+        let counts = &mut self.counts[slot as usize];
+        counts.counters.set(0, counts.counters.get(0) + n);
+        let waits = counts.latency.all().count() + n;
+        counts.latency.set("type.woken", 5, waits);
     }
 
     pub(crate) fn count(&mut self, n: u64) {
@@ -64,8 +70,21 @@ impl Engine for FakeEngine {
         Ok(())
     }
 
-    fn read_counters(&self, slot: u32) -> Counters {
-        self.counters[slot as usize].clone()
+    fn read_counts(&self, slot: u32) -> Counts {
+        self.counts[slot as usize].clone()
+    }
+
+    fn set_level(&mut self, level: Level) {
+        self.level = level;
+    }
+
+    fn read_cpus(&self) -> Vec<CpuState> {
+        let cpu = |cpu| CpuState {
+            cpu,
+            longest_wait_ns: u64::from(cpu) * 1_000_000,
+            ..CpuState::default()
+        };
+        (0..4).map(cpu).collect()
     }
 
     fn set_sampling(&mut self, word: u32) {
@@ -137,19 +156,19 @@ fn a_thousand_switches_keep_every_count() {
             engine.count_in(before, 3);
             expected += 3;
             before = engine.in_force;
-            assert_eq!(slots.total(&engine).get(0), expected, "switch {n}");
-            assert_eq!(slots.current().counters(&engine).get(0), 0);
+            assert_eq!(slots.total(&engine).counters.get(0), expected, "switch {n}");
+            assert_eq!(slots.current().counts(&engine).counters.get(0), 0);
         }
         assert_eq!(slots.current().number, 1001);
         let numbers: Vec<_> = slots.history().map(|g| g.number).collect();
         assert_eq!(numbers, (994..=1001).collect::<Vec<_>>());
         let shown: Vec<_> = slots
             .history()
-            .map(|g| g.counters(&engine).get(0))
+            .map(|g| g.counts(&engine).counters.get(0))
             .collect();
         assert_eq!(shown, [996, 997, 998, 999, 1000, 1001, 1002, 0]);
         // One wait for all slots but the one in force.
-        assert!(engine.grace_periods <= 1000 / 31 + 1);
+        assert!(engine.grace_periods <= 1000 / (NR_SLOTS as usize - 1) + 1);
         assert!(slots.generations.len() <= HISTORY + NR_SLOTS as usize);
     }
 }
@@ -187,7 +206,7 @@ fn a_failed_switch_has_no_effect() {
     assert_eq!(slots.current().number, 1);
     assert_eq!(slots.current().policy, Policy::default());
     assert_eq!(slots.current().until_us, None);
-    assert_eq!(slots.total(&engine).get(0), 5);
+    assert_eq!(slots.total(&engine).counters.get(0), 5);
     engine.fail = false;
     slots.set(&mut engine, &nth(1)).unwrap();
     assert_eq!(slots.current().number, 2);
@@ -207,10 +226,11 @@ fn a_restart_keeps_policy_generation_and_counts() {
     assert_eq!(slots.current().number, 2);
     assert_eq!(engine.policies[0].generation, 2);
     assert_eq!(engine.policies[0].derived.latency_ns, 18_000_000);
-    assert_eq!(slots.current().counters(&engine).get(0), 12);
-    assert_eq!(slots.total(&engine).get(0), 22);
+    assert_eq!(slots.current().counts(&engine).counters.get(0), 12);
+    assert_eq!(slots.total(&engine).counters.get(0), 22);
+    assert_eq!(slots.total(&engine).latency.all().count(), 22);
     for n in 0..100 {
         slots.set(&mut engine, &nth(n)).unwrap();
     }
-    assert_eq!(slots.total(&engine).get(0), 22);
+    assert_eq!(slots.total(&engine).counters.get(0), 22);
 }

@@ -15,8 +15,10 @@ use std::time::Duration;
 
 use scx_place::bpf_intf::place_policy;
 use scx_place::control::Server;
-use scx_place::counters::Counters;
+use scx_place::counters::Counts;
+use scx_place::cpus::CpuState;
 use scx_place::engine::{Engine, NR_SLOTS};
+use scx_place::level::Level;
 use scx_place::policy::table::table;
 use scx_place::policy::Policy;
 use scx_place::service::{self, State};
@@ -50,12 +52,12 @@ impl Drop for Dir {
 }
 
 /// A program that counts ten searches of each kind whenever a policy is published.
-struct Memory(Vec<Counters>);
+struct Memory(Vec<Counts>);
 
 impl Engine for Memory {
     fn publish(&mut self, slot: u32, policy: &place_policy) -> anyhow::Result<()> {
         assert!(policy.checksum != 0);
-        let slot = &mut self.0[slot as usize];
+        let slot = &mut self.0[slot as usize].counters;
         for counter in &table().counters {
             slot.set(counter.id, slot.get(counter.id) + 10);
         }
@@ -72,8 +74,25 @@ impl Engine for Memory {
         anyhow::bail!("plain memory has no ring buffer")
     }
 
-    fn read_counters(&self, slot: u32) -> Counters {
+    fn read_counts(&self, slot: u32) -> Counts {
         self.0[slot as usize].clone()
+    }
+
+    fn set_level(&mut self, level: Level) {
+        if level == Level::Full {
+            let latency = &mut self.0[0].latency;
+            latency.set("branch.search.core", 7, 64);
+            latency.set("type.woken", 7, 64);
+        }
+    }
+
+    fn read_cpus(&self) -> Vec<CpuState> {
+        let cpu = |cpu| CpuState {
+            cpu,
+            longest_wait_ns: 1_000_000 * u64::from(cpu),
+            ..CpuState::default()
+        };
+        (0..8).map(cpu).collect()
     }
 }
 
@@ -110,7 +129,7 @@ impl Scheduler {
             let stop = stop.clone();
             thread::spawn(move || {
                 let _stats = metrics::start(server.handle(), Some(&stats_path)).unwrap();
-                let mut engine = Memory(vec![Counters::default(); NR_SLOTS as usize]);
+                let mut engine = Memory(vec![Counts::default(); NR_SLOTS as usize]);
                 let mut state = State::new(Policy::default(), "place_test", None);
                 state.attach(&mut engine, 8).unwrap();
                 while !stop.load(Ordering::Relaxed) {
@@ -379,6 +398,49 @@ fn stats_of_a_running_scheduler() {
     assert_eq!(
         json["generations"][1]["policy"]["idle_search"],
         "mainline_46"
+    );
+}
+
+#[test]
+fn level_of_a_running_scheduler() {
+    let scheduler = Scheduler::start();
+    let json =
+        |args: &[&str]| -> serde_json::Value { serde_json::from_str(&scheduler.ok(args)).unwrap() };
+    assert_eq!(scheduler.ok(&["stats", "level"]), "counters\n");
+    assert_eq!(scheduler.ok(&["stats", "level", "off"]), "off\n");
+    assert_eq!(
+        json(&["status", "--json"])["scheduler"]["stats_level"],
+        "off"
+    );
+    let refused = scheduler.run(&["shadow", "affine=off"]);
+    assert!(error(&refused).contains("stats level counters"));
+    let none = scheduler.ok(&["stats", "--latency"]);
+    assert!(none.contains("stats level full"), "{none}");
+    assert_eq!(json(&["stats", "level", "full", "--json"])["level"], "full");
+    scheduler.ok(&["shadow", "affine=off"]);
+    let refused = scheduler.run(&["stats", "level", "off"]);
+    assert!(error(&refused).contains("end it first"));
+
+    let table = scheduler.ok(&["stats", "--latency"]);
+    println!("{table}");
+    assert!(table.contains("search.core"), "{table}");
+    let cpus = scheduler.ok(&["stats", "--cpus"]);
+    println!("{cpus}");
+    assert_eq!(cpus.lines().count(), 9, "{cpus}");
+    assert!(scheduler.ok(&["stats"]).contains("7.0 ms (CPU 7)"));
+
+    let stats = json(&["stats", "--json"]);
+    assert_eq!(stats["level"], "full");
+    assert_eq!(stats["longest_wait_ns"], 7_000_000);
+    let woken = &stats["total"]["latency"]["by_type"]["woken"];
+    assert_eq!(
+        (&woken["count"], &woken["p50_us"]),
+        (&64.into(), &96.0.into())
+    );
+    assert_eq!(woken["buckets"][7]["to_us"], 128);
+    assert_eq!(
+        stats["in_force"]["latency"]["by_branch"]["search.core"]["count"],
+        64
     );
 }
 

@@ -45,6 +45,8 @@ struct place_where RESIZABLE_ARRAY(data, place_where_table);
 struct place_llc RESIZABLE_ARRAY(data, place_llc_table);
 struct place_task RESIZABLE_ARRAY(data, place_task_table);
 struct place_counters RESIZABLE_ARRAY(data, place_counter_table);	/* [cpu][slot] */
+struct place_latency RESIZABLE_ARRAY(data, place_latency_table);	/* [cpu][slot] */
+u64 RESIZABLE_ARRAY(data, place_clock_table);	/* [cpu]; see place_read_clocks() */
 struct place_scratch RESIZABLE_ARRAY(data, place_scratch_table);
 struct place_fork_in RESIZABLE_ARRAY(data, place_fork_table);	/* [cpu], as place_scratch_table */
 
@@ -96,20 +98,40 @@ static __always_inline s32 task_on_cpu(const struct task_struct *p)
 	return p->thread_info.cpu;
 }
 
+/*
+ * The slot in force as callbacks hand it on: the whole word, of which policy_at(), counters_of() and
+ * latency_of() take their part.
+ */
 static __always_inline u32 slot_now(void)
 {
-	return place_control[PLACE_CONTROL_SLOT] & (PLACE_NR_SLOTS - 1);
+	return place_control[PLACE_CONTROL_SLOT];
+}
+
+static __always_inline bool timing(u32 slot)
+{
+	return slot & PLACE_WORD_FULL;
 }
 
 static __always_inline const struct place_policy *policy_at(u32 slot)
 {
-	return &place_policies[slot & (PLACE_NR_SLOTS - 1)];
+	return &place_policies[(slot >> PLACE_WORD_SLOT_SHIFT) & (PLACE_NR_SLOTS - 1)];
+}
+
+/* Index of a CPU's line in the tables of counts. */
+static __always_inline u32 line_of(u32 cpu, u32 slot)
+{
+	return cpu * PLACE_NR_SLOTS + (slot & PLACE_WORD_LINE_MASK);
 }
 
 /* The counters of a CPU, which must be the executing one, under a policy slot. */
 static __always_inline struct place_counters *counters_of(u32 cpu, u32 slot)
 {
-	return TABLE_AT(place_counter_table, cpu * PLACE_NR_SLOTS + slot, counter_mask);
+	return TABLE_AT(place_counter_table, line_of(cpu, slot), counter_mask);
+}
+
+static __always_inline struct place_latency *latency_of(u32 cpu, u32 slot)
+{
+	return TABLE_AT(place_latency_table, line_of(cpu, slot), counter_mask);
 }
 
 static __always_inline struct place_counters *counters_here(void)

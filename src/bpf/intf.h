@@ -9,6 +9,8 @@
  *   cpus       the BPF program, under the run-queue lock of the CPU the record belongs to,
  *              but for the line `inbox`, which other CPUs add to atomically
  *   counters   the BPF program, each CPU its own lines
+ *   latencies  the BPF program, each CPU its own lines
+ *   clocks     the BPF program, when user space asks
  *   llcs       topology by user space before attaching; hints by the BPF program
  *   levels     topology by user space before attaching
  *   tasks      the BPF program
@@ -17,6 +19,7 @@
 #ifndef PLACE_INTF_H
 #define PLACE_INTF_H
 
+#include "policy/latency.h"
 #include "policy/levels.h"
 #include "policy/newload.h"
 #include "policy/place.h"
@@ -28,12 +31,24 @@
 
 enum place_limits {
 	PLACE_NR_SLOTS = 32,		/* policy slots; a power of two */
+	PLACE_UNREAD_SLOT = 31,		/* holds no policy: its counters and histograms are read by nobody */
 	PLACE_COUNTERS_STRIDE = 128,	/* counters per slot; a power of two above PLACE_NR_COUNTERS */
+};
+
+/*
+ * The word that every callback reads, once, so that what it holds is of one moment.  Where to count
+ * is a field of its own, which leads to lines that nobody reads with the level `off`: asking at each
+ * count whether to count would cost more than counting.
+ */
+enum place_word {
+	PLACE_WORD_LINE_MASK = PLACE_NR_SLOTS - 1,	/* whose lines counts go to: the slot's or PLACE_UNREAD_SLOT's */
+	PLACE_WORD_SLOT_SHIFT = 7,	/* the policy slot in force; by the size of a policy no shift is left */
+	PLACE_WORD_FULL = 1 << 16,	/* level full: wakeups are timed */
 };
 
 /* The words of the section .data.control. */
 enum place_control {
-	PLACE_CONTROL_SLOT,		/* number of the policy slot in force */
+	PLACE_CONTROL_SLOT,		/* the policy in force and the level: enum place_word */
 	/*
 	 * 0: nothing is sampled.  Low half: one in so many placements of a CPU is recorded, 0: none.
 	 * High half: the same for the evaluation of the shadow policy.
@@ -45,6 +60,14 @@ enum place_control {
 /* The counters of one CPU under one policy slot, indexed by enum place_counter. */
 struct place_counters {
 	u64 n[PLACE_COUNTERS_STRIDE];
+} __attribute__((aligned(64)));
+
+/*
+ * The histograms of one CPU under one policy slot, rows as in policy/latency.h: 6 KiB, so 192 KiB per
+ * CPU for all slots.
+ */
+struct place_latency {
+	u64 n[PLACE_LATENCY_ROWS][PLACE_LATENCY_BUCKETS];
 } __attribute__((aligned(64)));
 
 /*
@@ -86,6 +109,7 @@ enum place_task_flags {
 	PLACE_TASK_IDLE_POLICY = 16,	/* SCHED_IDLE */
 	PLACE_TASK_BATCH = 32,		/* SCHED_BATCH */
 	PLACE_TASK_QUEUED = 64,		/* inserted into its home CPU's queue, not picked yet */
+	PLACE_TASK_TIMED = 128,		/* level full: woken or new, has not run since */
 };
 
 /* One task; where it is kept: task.bpf.h. */
@@ -104,7 +128,14 @@ struct place_task {
 	u64 share;		/* its part of place_cpu.added */
 	struct pelt_task load;
 	struct place_flips flips;
+	/* Level full. */
+	u64 timed_ns;		/* run-queue clock, with interrupts, when it woke up or was made */
+	u16 branch;		/* enum place_counter: where its placement ended; 0: not placed */
+	u16 wake_type;		/* enum place_latency_row */
+	u32 pad;
 } __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct place_task) == 128, "two cache lines");
 
 /* Per-CPU working memory of select_cpu, which runs with interrupts off and cannot nest. */
 struct place_scratch {

@@ -284,6 +284,7 @@ static __always_inline bool place_and_claim(struct task_struct *p, struct place_
 	known = nw == 1 ? snapshot_1(p, sc, wake_flags)
 			: nw == 4 ? snapshot_4(p, sc, wake_flags) : snapshot_16(p, sc, wake_flags);
 	if (!known) {
+		sc->out.search = PLACE_CNT_search_unknown;
 		count_in(cnt, PLACE_CNT_search_unknown, 1);
 		count_opaque(cnt);
 		return false;
@@ -367,6 +368,13 @@ static __always_inline void check_slot(const struct place_policy *pol, struct pl
 		count_in(cnt, PLACE_CNT_event_slot_mismatch, 1);
 }
 
+/* Where a placement ended, for the latency of its wakeup. */
+static __always_inline void note_branch(struct place_task *t, const struct place_scratch *sc, u32 slot)
+{
+	if (unlikely(timing(slot)) && t)
+		t->branch = sc->out.search;
+}
+
 s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	u32 cpu = bpf_get_smp_processor_id(), slot = slot_now();
@@ -381,6 +389,7 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	sc->in.prev = prev_cpu;
 	if (unlikely(wake_flags & SCX_WAKE_FORK)) {
 		place_new(p, t, sc, pol, cnt);
+		note_branch(t, sc, slot);
 		return sc->out.cpu;
 	}
 	if (t)
@@ -389,7 +398,8 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 
 	if (pol->axis[PLACE_AXIS_idle_search] == PLACE_idle_search_scx_default) {
 		sc->out.cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &claimed);
-		count_in(cnt, claimed ? PLACE_CNT_search_scx_idle : PLACE_CNT_search_scx_prev, 1);
+		sc->out.search = claimed ? PLACE_CNT_search_scx_idle : PLACE_CNT_search_scx_prev;
+		count_in(cnt, sc->out.search, 1);
 		count_opaque(cnt);
 	} else if (nr_llc_words == 1) {
 		claimed = place_and_claim(p, t, sc, wake_flags, slot, 1);
@@ -398,6 +408,7 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	} else {
 		claimed = place_and_claim_16(p, t, sc, wake_flags, slot);
 	}
+	note_branch(t, sc, slot);
 	if (claimed && t)
 		t->claimed = sc->out.cpu;
 	return sc->out.cpu;
@@ -583,6 +594,8 @@ void BPF_STRUCT_OPS(place_enqueue, struct task_struct *p, u64 enq_flags)
 		goto awake;
 	}
 	t->flags &= ~PLACE_TASK_QUEUED;
+	if (unlikely(timing(slot)) && (enq_flags & SCX_ENQ_WAKEUP || t->flags & PLACE_TASK_NEW))
+		time_wait(t, cpu, now_ns);
 	if (t->claimed >= 0) {
 		if (t->claimed == cpu) {
 			enqueue_claimed(p, t, c, cpu, pol, cnt, now_ns, enq_flags);
@@ -795,6 +808,7 @@ static __always_inline void task_init(struct place_task *t, struct task_struct *
 							     parent->weight, parent->inverse)
 			     : 0;
 	t->claimed = -1;
+	t->branch = 0;
 	t->recent = parent ? parent->home : -1;	/* at fork recent_used_cpu is the parent's CPU */
 	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
 	task_set_weight(t, p);
@@ -866,7 +880,7 @@ void BPF_STRUCT_OPS(place_disable, struct task_struct *p)
 
 	if (!t)
 		return;
-	t->flags &= ~PLACE_TASK_QUEUED;
+	t->flags &= ~(PLACE_TASK_QUEUED | PLACE_TASK_TIMED);
 	if (t->home >= 0)
 		task_leave_home(t);
 }
@@ -918,6 +932,20 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(place_init)
 			return err;
 		}
 	}
+	return 0;
+}
+
+/* ---- for user space ---- */
+
+/* What each CPU's run-queue clock shows now, from which the loads of idle CPUs are decayed. */
+SEC("syscall")
+int place_read_clocks(void *ctx)
+{
+	u64 wall = scx_bpf_now();
+	u32 cpu;
+
+	bpf_for(cpu, 0, nr_cpu_ids)
+		*TABLE_AT(place_clock_table, cpu, cpu_mask) = clock_task_at(cpu, wall);
 	return 0;
 }
 

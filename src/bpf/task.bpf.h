@@ -184,6 +184,14 @@ static __always_inline u64 clock_task_at(u32 cpu, u64 wall)
 	return rq ? wall - (rq->clock - rq->clock_task) : wall;
 }
 
+/* The other way: the clock with interrupts, which is one for all CPUs. */
+static __always_inline u64 wall_at(u32 cpu, u64 clock_task)
+{
+	struct rq *rq = (void *)bpf_per_cpu_ptr(&runqueues, cpu);
+
+	return rq ? clock_task + (rq->clock - rq->clock_task) : clock_task;
+}
+
 /* Takes a task, runnable or not, out of the sums and loads of its home, whose lock is not held. */
 static __noinline void task_leave_home(struct place_task *t __arg_nonnull)
 {
@@ -282,12 +290,38 @@ static __always_inline u32 task_wake(struct place_task *t, struct place_cpu *c, 
 	return flags;
 }
 
+/* Level full: a woken or new task is enqueued on cpu, before anything else looks at its flags. */
+static __noinline void time_wait(struct place_task *t __arg_nonnull, u32 cpu, u64 now_ns)
+{
+	t->timed_ns = wall_at(cpu, now_ns);
+	t->wake_type = t->flags & PLACE_TASK_NEW ? PLACE_LATENCY_NEW
+		       : t->flags & PLACE_TASK_SYNC ? PLACE_LATENCY_SYNC : PLACE_LATENCY_WOKEN;
+	t->flags |= PLACE_TASK_TIMED;
+}
+
+/* It has run on cpu since since_ns.  Counts under the policy that is in force now. */
+static __noinline void count_wait(struct place_task *t __arg_nonnull, u32 cpu, u64 since_ns)
+{
+	struct place_latency *l = latency_of(bpf_get_smp_processor_id(), slot_now());
+	s64 waited_ns = wall_at(cpu, since_ns) - t->timed_ns;
+	u64 bucket = latency_bucket(waited_ns > 0 ? waited_ns : 0);
+
+	barrier_var(bucket);	/* the verifier sees no bound, the compiler would drop the test of it */
+	if (bucket >= PLACE_LATENCY_BUCKETS)
+		return;
+	l->n[latency_branch_row(t->branch) & (PLACE_LATENCY_ROWS - 1)][bucket]++;
+	l->n[t->wake_type & (PLACE_LATENCY_ROWS - 1)][bucket]++;
+	t->branch = 0;
+	t->flags &= ~PLACE_TASK_TIMED;
+}
+
 /* What task_settle does where there is something to do. */
 static __noinline void task_catch_up(struct place_task *t __arg_nonnull, struct place_cpu *c __arg_nonnull,
 				     u32 cpu, u64 since_ns)
 {
 	u32 flags = t->flags;
 	bool away = t->home != (s32)cpu;
+	s32 waited_on = t->home;
 
 	/* Pulled, or kept waiting by another class: the run does not begin where the loads stand. */
 	if ((s64)(since_ns - c->load.last_ns) > (away ? 0 : PICK_SLACK_NS))
@@ -295,13 +329,18 @@ static __noinline void task_catch_up(struct place_task *t __arg_nonnull, struct 
 	if (away || !(flags & PLACE_TASK_RUNNABLE))
 		task_arrive(t, c, cpu, c->load.last_ns);
 	if (flags & PLACE_TASK_QUEUED) {
-		note_wait(c, since_ns - t->queued_ns);
-		if (!away)
+		if (!away) {
+			note_wait(c, since_ns - t->queued_ns);
 			c->min_v = fair_max(c->min_v, t->vruntime);
+		} else if (waited_on >= 0) {	/* on another CPU's clock */
+			note_wait(c, wall_at(cpu, since_ns) - wall_at(waited_on, t->queued_ns));
+		}
 		t->flags &= ~PLACE_TASK_QUEUED;
 	}
 	if (flags & (PLACE_TASK_WOKEN | PLACE_TASK_NEW))
 		task_place(t, c, policy_at(slot_now()));
+	if (flags & PLACE_TASK_TIMED)
+		count_wait(t, cpu, since_ns);
 }
 
 /*
@@ -311,7 +350,8 @@ static __noinline void task_catch_up(struct place_task *t __arg_nonnull, struct 
  */
 static __always_inline void task_settle(struct place_task *t, struct place_cpu *c, u32 cpu, u64 since_ns)
 {
-	const u32 settled = PLACE_TASK_RUNNABLE | PLACE_TASK_QUEUED | PLACE_TASK_WOKEN | PLACE_TASK_NEW;
+	const u32 settled = PLACE_TASK_RUNNABLE | PLACE_TASK_QUEUED | PLACE_TASK_WOKEN | PLACE_TASK_NEW |
+			    PLACE_TASK_TIMED;
 
 	if (unlikely(t->home != (s32)cpu || (t->flags & settled) != PLACE_TASK_RUNNABLE ||
 		     (s64)(since_ns - c->load.last_ns) > PICK_SLACK_NS))

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::counters::Counters;
+use crate::cpus::CpuState;
+use crate::latency::Latency;
+use crate::level::Level;
 use crate::policy::Policy;
 
 /// Of the protocol; another one is refused.
@@ -21,8 +24,12 @@ pub enum Request {
     PolicySet { items: Vec<String> },
     /// Back to the policy the scheduler was started with.
     PolicyReset,
-    /// The counters.
+    /// The counters, the latencies and the state of the CPUs.
     Stats,
+    /// How much is counted.
+    LevelGet,
+    /// Count as much from now on.
+    LevelSet { level: Level },
     /// Whether it is on, since when.
     Status,
     /// Reserve the recording of one in so many placements; nothing is sampled yet.
@@ -50,6 +57,7 @@ pub enum Request {
 pub enum Response {
     Policy(PolicyReport),
     Stats(StatsReport),
+    Level(Level),
     Status(StatusReport),
     Recording(RecordingReport),
     Shadow(Option<ShadowReport>),
@@ -80,6 +88,8 @@ pub struct GenerationReport {
     pub changed: Vec<String>,
     pub policy: Policy,
     pub counters: Counters,
+    #[serde(default)]
+    pub latency: Latency,
 }
 
 /// What was counted since the scheduler started.
@@ -94,6 +104,14 @@ pub struct StatsReport {
     pub generations: Vec<GenerationReport>,
     /// All generations together, also those no longer listed.
     pub total: Counters,
+    #[serde(default)]
+    pub latency: Latency,
+    /// How much is counted now.
+    #[serde(default)]
+    pub level: Level,
+    /// The CPUs that are online.
+    #[serde(default)]
+    pub cpus: Vec<CpuState>,
 }
 
 impl StatsReport {
@@ -124,6 +142,9 @@ pub struct StatusReport {
     pub nr_cpus: u32,
     /// How often it was loaded again, as after a change of the CPUs online.
     pub restarts: u32,
+    /// How much is counted.
+    #[serde(default)]
+    pub stats_level: Level,
 }
 
 /// The state of a recording.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::{Handle, Request, Response, StatsReport};
 use crate::counters::{derived, percent, Counters};
+use crate::cpus::longest_wait;
 use crate::policy::table::table;
 
 /// One branch of one stage.
@@ -63,6 +64,12 @@ pub struct Metrics {
     pub recent_hit: u64,
     #[stat(desc = "changes of a task's CPU")]
     pub migrations: u64,
+    #[stat(desc = "wakeup latency that half of the wakeups did not exceed, us (level full)")]
+    pub latency_p50_us: f64,
+    #[stat(desc = "wakeup latency that 99 % of the wakeups did not exceed, us (level full)")]
+    pub latency_p99_us: f64,
+    #[stat(desc = "longest wait in a CPU's queue since the program was loaded, ms")]
+    pub longest_wait_ms: f64,
     #[stat(desc = "every counter, by stage.branch")]
     pub branches: BTreeMap<String, BranchMetrics>,
 }
@@ -72,11 +79,16 @@ impl Metrics {
     /// scheduler.
     pub fn between(report: &StatsReport, last: Option<&StatsReport>) -> Metrics {
         let last = last.filter(|l| l.same_instance(report));
-        let counters = match last {
-            Some(last) => report.total.since(&last.total),
-            None => report.total.clone(),
+        let (counters, latency) = match last {
+            Some(last) => (
+                report.total.since(&last.total),
+                report.latency.since(&last.latency),
+            ),
+            None => (report.total.clone(), report.latency.clone()),
         };
         let d = derived(&counters);
+        let waits = latency.all();
+        let longest = longest_wait(&report.cpus).map_or(0, |c| c.longest_wait_ns);
         let migration = table().stages.iter().find(|s| s.name == "migration");
         Metrics {
             at_us: report.at_us,
@@ -92,6 +104,9 @@ impl Metrics {
             core_miss: d.core_miss,
             recent_hit: d.recent_hit,
             migrations: migration.map_or(0, |s| counters.stage_sum(s)),
+            latency_p50_us: waits.percentile_us(50.0).unwrap_or_default(),
+            latency_p99_us: waits.percentile_us(99.0).unwrap_or_default(),
+            longest_wait_ms: longest as f64 / 1e6,
             branches: branches(&counters),
         }
     }
@@ -168,6 +183,8 @@ pub fn start(handle: Handle, path: Option<&Path>) -> Result<Server> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::latency::Latency;
+    use crate::level::Level;
 
     fn report(at_us: u64, started_us: u64, core: u64) -> StatsReport {
         let mut total = Counters::default();
@@ -178,6 +195,9 @@ mod tests {
             pid: 1,
             generations: Vec::new(),
             total,
+            latency: Latency::default(),
+            level: Level::Full,
+            cpus: Vec::new(),
         }
     }
 
@@ -189,6 +209,17 @@ mod tests {
         assert_eq!(Metrics::between(&second, Some(&first)).core_hit, 30);
         let restarted = report(30, 25, 5);
         assert_eq!(Metrics::between(&restarted, Some(&second)).core_hit, 5);
+    }
+
+    #[test]
+    fn latency_is_of_the_interval() {
+        let (first, mut second) = (report(10, 1, 0), report(20, 1, 0));
+        assert_eq!(Metrics::between(&first, None).latency_p99_us, 0.0);
+        second.latency.set("type.woken", 7, 64);
+        let between = Metrics::between(&second, Some(&first));
+        assert_eq!(between.latency_p50_us, 96.0);
+        let still = Metrics::between(&second, Some(&second.clone()));
+        assert_eq!(still.latency_p50_us, 0.0);
     }
 
     #[test]

@@ -138,12 +138,13 @@ fn head(report: &StatsReport) -> String {
         return String::new();
     };
     format!(
-        "generation {} since {} ({}), running for {}\n{}\n",
+        "generation {} since {} ({}), running for {}\n{}\n{}\n",
         current.generation,
         time::format_us(current.since_us),
         time::format_duration_us(report.at_us.saturating_sub(current.since_us)),
         time::format_duration_us(report.at_us.saturating_sub(report.started_us)),
         render::wrap(&policy_line(&current.policy), 8),
+        super::waits::line(report),
     )
 }
 
@@ -247,6 +248,13 @@ pub fn help() -> String {
         for counter in &t.counters[stage.counters.clone()] {
             out.push_str(&format!("  {:<19}{}\n", counter.name, counter.help));
         }
+    }
+    out.push_str(
+        "\nlatency: with the level full, from the enqueue of a woken or new task to its run by the \
+         run-queue\nclock, as the kernel's run_delay; by branch of search and fork, and by type:\n",
+    );
+    for (name, text) in super::waits::TYPES {
+        out.push_str(&format!("  {name:<19}{text}\n"));
     }
     out.push_str("\nderived: what follows from the counters\n");
     for line in DERIVED {

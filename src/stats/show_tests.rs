@@ -4,6 +4,8 @@
 
 use super::*;
 use crate::control::GenerationReport;
+use crate::latency::Latency;
+use crate::level::Level;
 use crate::policy::parse::parse_items;
 
 /// Counters with these numbers, by `stage.branch`.
@@ -29,6 +31,7 @@ fn generation(number: u32, items: &str, counts: &[(&str, u64)]) -> GenerationRep
         changed: changed.iter().map(|i| i.to_string()).collect(),
         policy: Policy::from_command_line(&changed),
         counters: counters(counts),
+        latency: Latency::default(),
     }
 }
 
@@ -56,6 +59,9 @@ fn report(number: u32) -> StatsReport {
         pid: 7,
         generations,
         total,
+        latency: Latency::default(),
+        level: Level::Counters,
+        cpus: Vec::new(),
     }
 }
 

@@ -5,6 +5,7 @@
  */
 #include "host.h"
 #include "fair_queue.h"
+#include "latency.h"
 #include "newload.h"
 #include "placement.h"
 
@@ -207,6 +208,16 @@ void place_host_new_task_util(const struct place_policy *pol, struct pelt_task *
 			      const struct pelt_queue *q, u32 weight, u32 capacity)
 {
 	new_task_util(pol, t, q, weight, capacity);
+}
+
+u32 place_host_latency_bucket(u64 ns)
+{
+	return latency_bucket(ns);
+}
+
+u32 place_host_latency_branch_row(u32 branch)
+{
+	return latency_branch_row(branch);
 }
 
 u32 place_host_weight(u32 nice_index, u32 idle_policy)

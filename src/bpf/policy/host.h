@@ -80,6 +80,8 @@ u32 place_host_pelt_read_task_load(const struct pelt_task *t, u64 now_ns, u32 we
 void place_host_new_task_load(const struct place_policy *pol, struct pelt_task *t, u32 weight);
 void place_host_new_task_util(const struct place_policy *pol, struct pelt_task *t,
 			      const struct pelt_queue *q, u32 weight, u32 capacity);
+u32 place_host_latency_bucket(u64 ns);
+u32 place_host_latency_branch_row(u32 branch);	/* enum place_counter to enum place_latency_row */
 u32 place_host_weight(u32 nice_index, u32 idle_policy);
 u32 place_host_inverse(u32 weight);
 u64 place_host_fair_delta(u64 delta_ns, u32 weight);

@@ -31,6 +31,9 @@ enum place_limits {
 	PLACE_COUNTERS_STRIDE = 128,	/* counters per slot; a power of two above PLACE_NR_COUNTERS */
 };
 
+/* count_in() masks its index by the stride: one counter too many would be added to another. */
+_Static_assert((int)PLACE_NR_COUNTERS < (int)PLACE_COUNTERS_STRIDE, "raise PLACE_COUNTERS_STRIDE");
+
 /* The words of the section .data.control. */
 enum place_control {
 	PLACE_CONTROL_SLOT,		/* number of the policy slot in force */

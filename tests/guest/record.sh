@@ -35,7 +35,14 @@ mapfile -t VALUES < <(placement_values)
 for value in "${VALUES[@]}"; do
 	axis=${value% *} name=${value#* }
 	switch "$axis.$name" "$axis=$name"
-	record "$axis.$name"
+	if [[ $axis == fork ]]; then
+		load bash -c 'while :; do hackbench -g 1 -f 20 -l 5 -s 32; done' # 40 new tasks each
+		FORKS=$!
+		record "$axis.$name" 6s
+		kill -KILL -- "-$FORKS"
+	else
+		record "$axis.$name"
+	fi
 	echo "$axis $name" >>$OUT/recorded
 	scx_place policy reset >/dev/null
 done

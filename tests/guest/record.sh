@@ -38,7 +38,7 @@ for value in "${VALUES[@]}"; do
 	if [[ $axis == fork ]]; then
 		load bash -c 'while :; do hackbench -g 1 -f 20 -l 5 -s 32; done' # 40 new tasks each
 		FORKS=$!
-		record "$axis.$name" 6s
+		record "$axis.$name" 10s
 		kill -KILL -- "-$FORKS"
 	else
 		record "$axis.$name"

@@ -817,6 +817,20 @@ mod found {
         assert_eq!(same(&scene, &facts), "prev_kept");
     }
 
+    /// The thread that T's cluster offers is kept, though it is CPU 0 and another cluster has one too.
+    #[test]
+    fn the_first_cluster_gives_the_thread() {
+        let scene = scene((0..8).map(|id| cpu(id, id / 2, Some(id / 4))).collect());
+        let facts = Facts {
+            idle: [0, 5].into(),
+            allowed: (0..8).collect(),
+            has_idle_cores: [0].into(),
+            nr_idle_scan: vec![8],
+            ..facts(2)
+        };
+        assert_eq!(same(&scene, &facts), "core_thread");
+    }
+
     /// v6.12 clears has_idle_cores after a core search even if the mask allowed no CPU.
     #[test]
     fn no_candidates_and_idle_cores_expected() {

@@ -545,6 +545,60 @@ fn fair_queue_at_the_edges() {
     );
 }
 
+/// A task that left belongs to no queue, whichever way it went.
+#[test]
+fn section_c_1_leaving() {
+    // SAFETY: plain integers, for which zero is a value; then live structures.
+    unsafe {
+        let mut q: intf::pelt_queue = std::mem::zeroed();
+        let mut t: intf::pelt_task = std::mem::zeroed();
+        q.last_ns = 1 << 20;
+        t.load_avg = 500;
+        intf::place_host_pelt_attach(&mut q, &mut t, NICE_0);
+        assert_eq!((t.last_ns, q.load_avg), (1 << 20, 500));
+        intf::place_host_pelt_detach(&mut q, &mut t, NICE_0);
+        assert_eq!((t.last_ns, q.load_avg), (0, 0));
+        intf::place_host_pelt_attach(&mut q, &mut t, NICE_0);
+        let mut out: intf::pelt_inbox = std::mem::zeroed();
+        intf::place_host_pelt_leave(&mut t, q.last_ns, q.last_ns + 5, NICE_0, 1, &mut out);
+        assert_eq!((t.last_ns, out.load, out.runnable), (0, 500, 500));
+    }
+}
+
+/// Without a granularity the smallest lead is enough, and no lead is not.
+#[test]
+fn section_d_4_without_granularity() {
+    let mut policy = defaults(8);
+    policy.derived.wakeup_granularity_ns = 0;
+    assert_eq!(
+        [0, 1, 2].map(|lead| preempts(&policy, 5 + lead, 5, NICE_0)),
+        [false, true, true]
+    );
+}
+
+/// A task's load is read as it will have become; that of one without a queue stays.
+#[test]
+fn section_c_1_reading_a_tasks_load() {
+    let read = |last_ns, now_ns, runnable| {
+        // SAFETY: plain integers, for which zero is a value; then a live structure.
+        unsafe {
+            let mut t: intf::pelt_task = std::mem::zeroed();
+            (t.last_ns, t.load_avg) = (last_ns, 1000);
+            intf::place_host_pelt_read_task_load(&t, now_ns, 2000, runnable)
+        }
+    };
+    const START: u64 = 1 << 20;
+    let later = START + (32 << 20);
+    assert_eq!(read(0, later, 0), 1000);
+    assert_eq!(read(0, later, 1), 1000);
+    assert_eq!(read(START, START, 1), 1000);
+    assert_eq!(read(START, START - 1, 1), 1000);
+    // Half of what it was, and half of what is held.
+    assert_eq!(read(START, later, 0), decay(1000, 32) as u32);
+    let held = 2000 - decay(2000, 32) as u32;
+    assert_eq!(read(START, later, 1), decay(1000, 32) as u32 + held);
+}
+
 /// One CPU at a time around 0 CPUs, 0 budget and the end of the range.
 #[test]
 fn section_a_5_at_the_edges() {

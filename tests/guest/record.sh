@@ -36,7 +36,7 @@ for value in "${VALUES[@]}"; do
 	axis=${value% *} name=${value#* }
 	switch "$axis.$name" "$axis=$name"
 	if [[ $axis == fork ]]; then
-		load bash -c 'while :; do hackbench -g 1 -f 20 -l 5 -s 32; done' # 40 new tasks each
+		load bash -c 'while :; do for ((i = 0; i < 4; i++)); do sleep 0.01 & done; wait; done'
 		FORKS=$!
 		record "$axis.$name" 10s
 		kill -KILL -- "-$FORKS"

@@ -612,7 +612,11 @@ mod whole {
             if cores && smt {
                 facts.has_idle_cores = [0].into();
             }
-            same(scene, &facts, Affine::Off, throttle);
+            // Without idle time any cost is too much.
+            for scan_cost_ns in [0, 1] {
+                facts.scan_cost_ns = scan_cost_ns;
+                same(scene, &facts, Affine::Off, throttle);
+            }
             for (budget, recent) in [(0, None), (1, Some(0)), (2, None), (1, None), (3, Some(0))] {
                 facts.nr_idle_scan = vec![budget];
                 facts.recent = recent;
@@ -646,6 +650,11 @@ mod whole {
     #[test]
     fn four_cores() {
         all(&scene(|id| (id, None)));
+    }
+
+    #[test]
+    fn one_core_of_four_threads() {
+        all(&scene(|_| (0, None)));
     }
 
     #[test]

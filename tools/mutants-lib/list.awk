@@ -4,8 +4,8 @@
 # Only code is changed: no comment, no preprocessor line (so no header guard), no declaration, no table of numbers.
 #
 # Left out is what cannot matter by construction; with excluded=1 those are listed instead, the reason behind them:
-#   - which of the scratch masks place_search.t[] a step works in: it writes a mask before it reads it, and each has
-#     the same bytes;
+#   - which of the scratch masks place_search.t[] a step works in: a step writes a mask before it reads it, so another
+#     one is as good, unless it is in use already, which says nothing about a rule;
 #   - `<` or `>=` beside PLACE_MAX_*, and the `&&` behind it: bounds for the verifier. The tables never hold more than
 #     these numbers, and what they hold beyond the real ones is empty;
 #   - the `&&` before place_can_loop, which is 1 on the host: `|| 1` never ends, which says nothing about the tests.

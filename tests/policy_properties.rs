@@ -50,7 +50,8 @@ const WA_414: Affine = Affine::Wa414(Wa414 {
 });
 
 fn affine_rule() -> impl Strategy<Value = Affine> {
-    let parts = (any::<[bool; 4]>(), [100..=200u32, 100..=200, 100..=200]);
+    let pct = || prop_oneof![1 => Just(100u32), 1 => Just(200u32), 2 => 100..=200u32];
+    let parts = (any::<[bool; 4]>(), [pct(), pct(), pct()]);
     prop_oneof![
         1 => Just(Affine::Off),
         1 => Just(Affine::Always),
@@ -539,6 +540,158 @@ fn cut(scene: &Scene, llc: usize, set: &Words) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Every moment of machines of four CPUs, one cache: the first and the last CPU, full and empty masks,
+/// spent budgets all come up.
+mod whole {
+    use super::*;
+
+    /// CPUs 0 to 3 by their cores and clusters.
+    fn scene(place: impl Fn(usize) -> (usize, Option<usize>)) -> Scene {
+        let cpu = |id| {
+            let (core, cluster) = place(id);
+            Cpu {
+                id,
+                core,
+                cluster,
+                llc: 0,
+                node: 0,
+            }
+        };
+        Scene::of(Machine {
+            nr_cpu_ids: 4,
+            cpus: (0..4).map(cpu).collect(),
+            distance: vec![],
+        })
+    }
+
+    fn set(bits: u32) -> std::collections::BTreeSet<usize> {
+        (0..4).filter(|c| bits >> c & 1 == 1).collect()
+    }
+
+    fn moment(scene: &Scene, prev: usize, idle: u32, sched_idle: u32, allowed: u32) -> Facts {
+        let whole_core = |c: &usize| scene.topology.core(*c).iter().all(|t| idle >> t & 1 == 1);
+        Facts {
+            idle: set(idle),
+            idle_core: (0..4).filter(whole_core).collect(),
+            sched_idle: set(sched_idle & !idle),
+            allowed: set(allowed),
+            has_idle_cores: [].into(),
+            nr_idle_scan: vec![4],
+            waker: prev ^ 1,
+            prev,
+            recent: None,
+            sync: false,
+            waker_is_kthread: false,
+            affine_domain: true,
+            waker_nr_running: 2,
+            waker_flips: 0,
+            wakee_flips: 0,
+            cpu_loads: (0, 0),
+            capacities: (1024, 1024),
+            task_loads: (0, 0),
+            avg_idle_ns: 0,
+            scan_cost_ns: 0,
+        }
+    }
+
+    fn same(scene: &Scene, facts: &Facts, affine: Affine, search: IdleSearch) {
+        let expected = naive::wakeup(&scene.topology, facts, affine, search);
+        let result = scene.compare(facts, affine, search, 0, &expected);
+        result.unwrap_or_else(|e| panic!("{e}\n{facts:?}"));
+    }
+
+    /// What hints change is tried with each of them.
+    fn hinted(scene: &Scene, facts: &Facts) {
+        let smt = scene.topology.core(0).len() > 1;
+        let throttle = IdleSearch::Sis49 {
+            fudge: 512,
+            look_ns: 60,
+        };
+        for cores in [false, true] {
+            let mut facts = facts.clone();
+            if cores && smt {
+                facts.has_idle_cores = [0].into();
+            }
+            // Without idle time any cost is too much.
+            for scan_cost_ns in [0, 1] {
+                facts.scan_cost_ns = scan_cost_ns;
+                same(scene, &facts, Affine::Off, throttle);
+            }
+            for (budget, recent) in [(0, None), (1, Some(0)), (2, None), (1, None), (3, Some(0))] {
+                facts.nr_idle_scan = vec![budget];
+                facts.recent = recent;
+                same(scene, &facts, Affine::Off, IdleSearch::SisModern);
+            }
+        }
+    }
+
+    fn all(scene: &Scene) {
+        for bits in 0..16 * 16 * 4u32 {
+            let (idle, allowed, prev) = (bits & 15, bits >> 4 & 15, (bits >> 8) as usize);
+            let facts = moment(scene, prev, idle, 0, allowed);
+            for affine in [Affine::Off, Affine::Always] {
+                same(scene, &facts, affine, IdleSearch::Mainline46);
+            }
+            hinted(scene, &facts);
+            hinted(scene, &moment(scene, prev, idle & 9, 5, allowed));
+        }
+    }
+
+    #[test]
+    fn two_cores_of_two_threads() {
+        all(&scene(|id| (id / 2, None)));
+    }
+
+    #[test]
+    fn two_cores_numbered_by_thread() {
+        all(&scene(|id| (id % 2, None)));
+    }
+
+    #[test]
+    fn four_cores() {
+        all(&scene(|id| (id, None)));
+    }
+
+    #[test]
+    fn one_core_of_four_threads() {
+        all(&scene(|_| (0, None)));
+    }
+
+    #[test]
+    fn two_clusters_of_two_cores() {
+        all(&scene(|id| (id, Some(id / 2))));
+    }
+
+    /// Which imbalance percentage decides, and ties: loads around the point where the pull begins.
+    #[test]
+    fn the_percentage_is_that_of_the_smallest_domain() {
+        let scene = scene(|id| (id / 2, None));
+        let rule = |pct| {
+            Affine::Wa414(Wa414 {
+                wa_idle: false,
+                wa_weight: true,
+                wa_bias: true,
+                wake_wide: false,
+                pct,
+            })
+        };
+        for (prev, load, sync) in
+            (0..4).flat_map(|prev| (95..155).map(move |l| (prev, l, l % 3 == 0)))
+        {
+            for waker in 0..4 {
+                let facts = Facts {
+                    waker,
+                    sync,
+                    cpu_loads: (load, 100),
+                    ..moment(&scene, prev, 0, 0, 15)
+                };
+                same(&scene, &facts, rule([110, 140, 200]), IdleSearch::None);
+                same(&scene, &facts, rule([200, 117, 110]), IdleSearch::None);
+            }
+        }
+    }
+}
+
 /// What random machines brought to light.
 mod found {
     use super::*;
@@ -671,6 +824,20 @@ mod found {
             ..facts(2)
         };
         assert_eq!(same(&scene, &facts), "prev_kept");
+    }
+
+    /// The thread that T's cluster offers is kept, though it is CPU 0 and another cluster has one too.
+    #[test]
+    fn the_first_cluster_gives_the_thread() {
+        let scene = scene((0..8).map(|id| cpu(id, id / 2, Some(id / 4))).collect());
+        let facts = Facts {
+            idle: [0, 5].into(),
+            allowed: (0..8).collect(),
+            has_idle_cores: [0].into(),
+            nr_idle_scan: vec![8],
+            ..facts(2)
+        };
+        assert_eq!(same(&scene, &facts), "core_thread");
     }
 
     /// v6.12 clears has_idle_cores after a core search even if the mask allowed no CPU.

@@ -229,6 +229,26 @@ fn section_b_9_wa_weight_sync() {
     }));
 }
 
+/// A sync wakeup wins ties, and nothing more.
+#[test]
+fn section_b_9_a_sync_wakeup_wins_ties_only() {
+    let pulls = |waker_load, sync| {
+        weight_pulls(&intf::wa_weight {
+            waker_load,
+            prev_load: 4,
+            curr_load: 0,
+            task_load: 0,
+            waker_capacity: 1,
+            prev_capacity: 1,
+            imbalance_pct: 100,
+            sync,
+            bias: 0,
+        })
+    };
+    assert_eq!([3, 4, 5].map(|load| pulls(load, 0)), [true, false, false]);
+    assert_eq!([3, 4, 5].map(|load| pulls(load, 1)), [true, true, false]);
+}
+
 #[test]
 fn section_b_8_record_wakee() {
     let mut f = intf::place_flips {
@@ -354,9 +374,14 @@ fn fork_v48(cpus: &[(u32, bool)]) -> intf::place_out {
         llc: id,
         node: id,
     };
+    fork_v48_on((0..cpus.len()).map(cpu).collect(), cpus)
+}
+
+/// The same on these CPUs.
+fn fork_v48_on(places: Vec<Cpu>, cpus: &[(u32, bool)]) -> intf::place_out {
     let layout = Machine {
         nr_cpu_ids: cpus.len(),
-        cpus: (0..cpus.len()).map(cpu).collect(),
+        cpus: places,
         distance: vec![],
     }
     .layout();
@@ -396,6 +421,193 @@ fn section_h1_8_fork_v48_find_group() {
     assert!(!stays(1010, 900));
     assert!(!stays(0, 0));
     assert!(stays(0, 1));
+}
+
+/// 110, 117, 117, 125, 125: half of what is above 100, with the load of the other group at 100.
+#[test]
+fn section_c_5_imbalance_by_level() {
+    let pair = |core, cluster: [usize; 2], llc, node| {
+        let cpu = |id: usize| Cpu {
+            id,
+            core: [0, core][id],
+            cluster: Some(cluster[id]),
+            llc: [0, llc][id],
+            node: [0, node][id],
+        };
+        vec![cpu(0), cpu(1)]
+    };
+    let levels = [
+        (
+            pair(0, [0, 0], 0, 0),
+            105,
+            intf::place_counter_PLACE_CNT_fork_core,
+        ),
+        (
+            pair(1, [0, 0], 0, 0),
+            108,
+            intf::place_counter_PLACE_CNT_fork_llc,
+        ),
+        (
+            pair(1, [0, 1], 0, 0),
+            108,
+            intf::place_counter_PLACE_CNT_fork_llc,
+        ),
+        (
+            pair(1, [0, 1], 1, 0),
+            112,
+            intf::place_counter_PLACE_CNT_fork_node,
+        ),
+        (
+            pair(1, [0, 1], 1, 1),
+            112,
+            intf::place_counter_PLACE_CNT_fork_machine,
+        ),
+    ];
+    for (places, scale, branch) in levels {
+        let to = |own| fork_v48_on(places.clone(), &[(own, false), (100, false)]);
+        assert_eq!(to(scale - 1).cpu, 0, "{places:?}");
+        assert_eq!(to(scale).cpu, 1, "{places:?}");
+        assert_eq!(u32::from(to(scale).search), branch);
+        let depth = u32::from(to(scale).outcome);
+        assert_eq!(depth, intf::place_counter_PLACE_CNT_fork_depth_one);
+    }
+}
+
+/// The load that a new task is given: its weight at once; then what the queue's tasks use per weight,
+/// at most half of what is left.
+#[test]
+fn newload_full_of_v612() {
+    let policy = |item: &str| {
+        let items = parse_items(&[item]).expect("a policy");
+        Policy::from_command_line(&items).to_native(1, 8)
+    };
+    let start = |policy: &intf::place_policy, util_avg, load_avg, capacity| {
+        // SAFETY: plain integers, for which zero is a value; then live structures.
+        unsafe {
+            let mut t: intf::pelt_task = std::mem::zeroed();
+            let mut q: intf::pelt_queue = std::mem::zeroed();
+            (q.util_avg, q.load_avg) = (util_avg, load_avg);
+            intf::place_host_new_task_load(policy, &mut t, 512);
+            intf::place_host_new_task_util(policy, &mut t, &q, 512, capacity);
+            (t.load_avg, t.util_avg)
+        }
+    };
+    let (none, full) = (policy("newload=none"), policy("newload=full"));
+    assert_eq!(start(&none, 0, 0, 1024), (0, 0));
+    assert_eq!(start(&none, 100, 1000, 1024), (0, 0));
+    // Nothing there: half of the CPU. Full, or all but one: nothing.
+    assert_eq!(start(&full, 0, 0, 1024), (512, 512));
+    assert_eq!(start(&full, 0, 0, 300), (512, 150));
+    assert_eq!(start(&full, 1024, 2000, 1024), (512, 0));
+    assert_eq!(start(&full, 1025, 2000, 1024), (512, 0));
+    assert_eq!(start(&full, 1023, 2000, 1024), (512, 0));
+    assert_eq!(start(&full, 1022, 2000, 1024), (512, 1));
+    // 100 * 512 / 1024 = 50; 300 * 512 / 301 = 510, more than half of 724; one at the limit.
+    assert_eq!(start(&full, 100, 1023, 1024), (512, 50));
+    assert_eq!(start(&full, 300, 300, 1024), (512, 362));
+    assert_eq!(start(&full, 2, 1, 1024), (512, 511));
+    assert_eq!(start(&full, 2, 0, 1024), (512, 511));
+}
+
+/// A queue without tasks, without a clock, or with too small a sum.
+#[test]
+fn fair_queue_at_the_edges() {
+    let policy = defaults(8);
+    assert_eq!(slice(&policy, NICE_0, 1, 0), 24 * MS);
+    assert_eq!(slice(&policy, NICE_0, 1, 1), 24 * MS);
+    assert_eq!(slice(&policy, 0, 1, 0), 3 * MS);
+    let over = |ran, slice, v, left| unsafe {
+        intf::place_host_turn_over(&policy, ran, slice, v, left) == 1
+    };
+    assert!(!over(8 * MS, 8 * MS, 0, 0));
+    assert!(over(8 * MS + 1, 8 * MS, 0, 0));
+    assert!(!over(3 * MS, 8 * MS, 8 * MS, 0));
+    assert!(over(3 * MS, 8 * MS, 8 * MS + 1, 0));
+    assert!(!over(3 * MS - 1, 8 * MS, 8 * MS + 1, 0));
+    let lead = |v, sum| unsafe { intf::place_host_bound_lead(v, 0, sum) };
+    // 5 s of a queue of 100 nice-0 tasks are 50 ms; a lead below 50 ms is left alone.
+    assert_eq!(lead(50 * MS, 0), 50 * MS);
+    assert_eq!(lead(51 * MS, 102_400), 50 * MS);
+    assert_eq!(lead(51 * MS, 1_024_000), 50 * MS);
+    assert_eq!(lead(100 * MS, 51_200), 100 * MS);
+    assert_eq!(lead(100 * MS + 1, 51_200), 100 * MS);
+    assert_eq!(lead(100 * MS, 0), 100 * MS);
+    let lag = |v, w| unsafe { intf::place_host_bound_lag(v, 1000 * MS, w) };
+    assert_eq!(lag(0, 0), 0);
+    assert_eq!(lag(800 * MS, NICE_0), 800 * MS);
+    assert_eq!(lag(950 * MS, 88761), 950 * MS);
+    assert_eq!(lag(950 * MS - 1, 88761), 950 * MS);
+    let weight = |nice, idle| unsafe { intf::place_host_weight(nice, idle) };
+    assert_eq!([39, 40, 1000].map(|nice| weight(nice, 0)), [15, 1024, 1024]);
+    assert_eq!(
+        unsafe { [0, 1].map(|w| intf::place_host_inverse(w)) },
+        [0, u32::MAX]
+    );
+}
+
+/// A task that left belongs to no queue, whichever way it went.
+#[test]
+fn section_c_1_leaving() {
+    // SAFETY: plain integers, for which zero is a value; then live structures.
+    unsafe {
+        let mut q: intf::pelt_queue = std::mem::zeroed();
+        let mut t: intf::pelt_task = std::mem::zeroed();
+        q.last_ns = 1 << 20;
+        t.load_avg = 500;
+        intf::place_host_pelt_attach(&mut q, &mut t, NICE_0);
+        assert_eq!((t.last_ns, q.load_avg), (1 << 20, 500));
+        intf::place_host_pelt_detach(&mut q, &mut t, NICE_0);
+        assert_eq!((t.last_ns, q.load_avg), (0, 0));
+        intf::place_host_pelt_attach(&mut q, &mut t, NICE_0);
+        let mut out: intf::pelt_inbox = std::mem::zeroed();
+        intf::place_host_pelt_leave(&mut t, q.last_ns, q.last_ns + 5, NICE_0, 1, &mut out);
+        assert_eq!((t.last_ns, out.load, out.runnable), (0, 500, 500));
+    }
+}
+
+/// Without a granularity the smallest lead is enough, and no lead is not.
+#[test]
+fn section_d_4_without_granularity() {
+    let mut policy = defaults(8);
+    policy.derived.wakeup_granularity_ns = 0;
+    assert_eq!(
+        [0, 1, 2].map(|lead| preempts(&policy, 5 + lead, 5, NICE_0)),
+        [false, true, true]
+    );
+}
+
+/// A task's load is read as it will have become; that of one without a queue stays.
+#[test]
+fn section_c_1_reading_a_tasks_load() {
+    let read = |last_ns, now_ns, runnable| {
+        // SAFETY: plain integers, for which zero is a value; then a live structure.
+        unsafe {
+            let mut t: intf::pelt_task = std::mem::zeroed();
+            (t.last_ns, t.load_avg) = (last_ns, 1000);
+            intf::place_host_pelt_read_task_load(&t, now_ns, 2000, runnable)
+        }
+    };
+    const START: u64 = 1 << 20;
+    let later = START + (32 << 20);
+    assert_eq!(read(0, later, 0), 1000);
+    assert_eq!(read(0, later, 1), 1000);
+    assert_eq!(read(START, START, 1), 1000);
+    assert_eq!(read(START, START - 1, 1), 1000);
+    // Half of what it was, and half of what is held.
+    assert_eq!(read(START, later, 0), decay(1000, 32) as u32);
+    let held = 2000 - decay(2000, 32) as u32;
+    assert_eq!(read(START, later, 1), decay(1000, 32) as u32 + held);
+}
+
+/// One CPU at a time around 0 CPUs, 0 budget and the end of the range.
+#[test]
+fn section_a_5_at_the_edges() {
+    let scan = |sum, cpus, pct| unsafe { intf::place_host_nr_idle_scan(sum, cpus, pct) };
+    assert_eq!(scan(1000, 0, 117), 0);
+    // 875^2 * 1.17^2 / 1024 = 1023.5; one more is beyond.
+    assert_eq!([875, 876].map(|sum| scan(sum * 1024, 1024, 117)), [1, 0]);
+    assert_eq!(scan(1024, 1, 100), 0);
+    assert_eq!(scan(1023 * 1024, 1024, 100), 2);
 }
 
 #[test]

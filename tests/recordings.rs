@@ -11,11 +11,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use machines::{moment, recipe, IdleCores, Moment, Recipe, Scene};
+use machines::{fork_moment, moment, recipe, ForkMoment, IdleCores, Moment, Recipe, Scene};
 use scx_place::bpf_intf as intf;
 use scx_place::policy::parse::parse_items;
 use scx_place::policy::Policy;
+use scx_place::record::answer::Record;
 use scx_place::record::decision::Decision;
+use scx_place::record::fork::Fork;
 use scx_place::record::format::{frame, End, Info, Reader, Writer, FILE_HEAD, FRAME_HEAD};
 use scx_place::record::tables::{Distance, Tables};
 use scx_place::record::{compare, raw, replay, show};
@@ -35,8 +37,13 @@ fn config() -> ProptestConfig {
 fn policy() -> impl Strategy<Value = Policy> {
     let searches = prop_oneof![Just("none"), Just("mainline_46"), Just("sis_modern")];
     let affines = prop_oneof![Just("off"), Just("always"), Just("wa_414")];
-    (searches, affines).prop_map(|(search, affine)| {
-        let items = [format!("idle_search={search}"), format!("affine={affine}")];
+    let forks = prop_oneof![Just("stay"), Just("v48")];
+    (searches, affines, forks).prop_map(|(search, affine, fork)| {
+        let items = [
+            format!("idle_search={search}"),
+            format!("affine={affine}"),
+            format!("fork={fork}"),
+        ];
         Policy::from_command_line(&parse_items(&items).expect("valid"))
     })
 }
@@ -63,8 +70,27 @@ fn decision(scene: &Scene, m: &Moment, policy: &Policy) -> Decision {
     decision
 }
 
-/// A recording of these moments.
-fn file(scene: &Scene, moments: &[Moment], policy: &Policy) -> Vec<u8> {
+/// The same at a fork.
+fn fork(scene: &Scene, m: &ForkMoment, policy: &Policy) -> Fork {
+    let facts = scene.fork_facts(m);
+    let mut head: intf::place_record = raw::zeroed();
+    head.time_ns = 1;
+    head.type_ = intf::place_record_type_PLACE_RECORD_FORK;
+    head.generation = GENERATION;
+    head.cpu = facts.waker as u32;
+    head.nw = scene.layout.mask_words as u16;
+    let mut fork = Fork {
+        head,
+        input: scene.fork_in(&facts, 0),
+        out: raw::zeroed(),
+    };
+    let native = policy.to_native(GENERATION, 8);
+    fork.out = fork.decide(&native, &Tables::from(&scene.layout));
+    fork
+}
+
+/// A recording of these moments, forks and wakeups in turn.
+fn file(scene: &Scene, moments: &[Moment], forks: &[ForkMoment], policy: &Policy) -> Vec<u8> {
     let tables = Tables::from(&scene.layout);
     let info = Info {
         program: "0.0".into(),
@@ -76,13 +102,18 @@ fn file(scene: &Scene, moments: &[Moment], policy: &Policy) -> Vec<u8> {
     };
     let mut writer = Writer::new(Vec::new(), &info, &tables).unwrap();
     writer.policy(GENERATION, 8, policy).unwrap();
-    for m in moments {
-        writer
-            .record(&decision(scene, m, policy).to_bytes())
-            .unwrap();
+    for n in 0..moments.len().max(forks.len()) {
+        if let Some(m) = forks.get(n) {
+            let bytes = fork(scene, m, policy).to_bytes(&tables);
+            writer.record(&bytes).unwrap();
+        }
+        if let Some(m) = moments.get(n) {
+            let bytes = decision(scene, m, policy).to_bytes();
+            writer.record(&bytes).unwrap();
+        }
     }
     let end = End {
-        records: moments.len() as u64,
+        records: (moments.len() + forks.len()) as u64,
         dropped: 5,
         opaque: 6,
         ended_us: 2,
@@ -94,10 +125,15 @@ fn small() -> (Vec<u8>, usize) {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
-    let strategy = (recipe(), vec(moment(IdleCores::Exact), 3..4));
-    let (r, m) = strategy.new_tree(&mut runner).unwrap().current();
+    let strategy = (
+        recipe(),
+        vec(moment(IdleCores::Exact), 3..4),
+        vec(fork_moment(), 2..3),
+    );
+    let (r, m, f) = strategy.new_tree(&mut runner).unwrap().current();
     let scene = Scene::of(r.machine());
-    (file(&scene, &m, &Policy::default()), m.len())
+    let bytes = file(&scene, &m, &f, &Policy::default());
+    (bytes, m.len() + f.len())
 }
 
 /// Reads all of it, whatever the way; the error must be one line.
@@ -110,11 +146,14 @@ fn read_all(bytes: &[u8]) -> Result<u64, String> {
     let mut reader = Reader::new(bytes).map_err(one_line)?;
     let again = replay::run(&mut reader).map_err(one_line)?;
     show::replay(&again);
-    let mut reader = Reader::new(bytes).map_err(one_line)?;
-    let mut variants = compare::all_of("idle_search").unwrap();
-    compare::run(&mut reader, &mut variants).map_err(one_line)?;
-    let results: Vec<_> = variants.into_iter().map(|v| v.result).collect();
-    show::all(&results, reader.end());
+    for axis in ["idle_search", "fork"] {
+        let mut reader = Reader::new(bytes).map_err(one_line)?;
+        let mut variants = compare::all_of(axis).unwrap();
+        compare::run(&mut reader, &mut variants).map_err(one_line)?;
+        let results: Vec<_> = variants.into_iter().map(|v| v.result).collect();
+        show::all(&results, reader.end());
+        show::comparison(&results[0], reader.end());
+    }
     Ok(again.identical)
 }
 
@@ -137,29 +176,38 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read_and_decided_again(
-        r in recipe(), m in vec(moment(IdleCores::MissingCores), 0..8), p in policy(),
+        r in recipe(), m in vec(moment(IdleCores::MissingCores), 0..8), f in vec(fork_moment(), 0..4),
+        p in policy(),
     ) {
         let scene = Scene::of(r.machine());
-        let bytes = file(&scene, &m, &p);
+        let tables = Tables::from(&scene.layout);
+        let bytes = file(&scene, &m, &f, &p);
         let mut reader = Reader::new(&bytes[..]).unwrap();
-        let mut n = 0;
-        while let Some(d) = reader.next_record().unwrap() {
-            let expected = decision(&scene, &m[n], &p);
-            prop_assert_eq!(d.to_bytes(), expected.to_bytes());
-            n += 1;
+        prop_assert_eq!(raw::bytes(&*reader.tables.levels), raw::bytes(&*tables.levels));
+        let (mut wakeups, mut forks) = (m.iter(), f.iter());
+        while let Some(record) = reader.next_record().unwrap() {
+            let expected = match &record {
+                Record::Wakeup(_) => decision(&scene, wakeups.next().unwrap(), &p).to_bytes(),
+                Record::Fork(_) => fork(&scene, forks.next().unwrap(), &p).to_bytes(&tables),
+            };
+            prop_assert_eq!(record.to_bytes(&tables), expected);
         }
-        prop_assert_eq!(n, m.len());
+        prop_assert_eq!((wakeups.len(), forks.len()), (0, 0));
         prop_assert_eq!(reader.end().unwrap().dropped, 5);
-        prop_assert_eq!(read_all(&bytes), Ok(m.len() as u64));
+        prop_assert_eq!(read_all(&bytes), Ok((m.len() + f.len()) as u64));
     }
 
     /// A policy compared with itself agrees everywhere; another one adds up to all decisions.
     #[test]
-    fn comparisons_add_up(r in recipe(), m in vec(moment(IdleCores::Exact), 1..8), p in policy()) {
+    fn comparisons_add_up(
+        r in recipe(), m in vec(moment(IdleCores::Exact), 1..8), f in vec(fork_moment(), 0..8),
+        p in policy(),
+    ) {
         let scene = Scene::of(r.machine());
-        let bytes = file(&scene, &m, &p);
+        let bytes = file(&scene, &m, &f, &p);
         let mut variants = compare::with_items(p.items().collect());
         variants.extend(compare::all_of("affine").unwrap());
+        variants.extend(compare::all_of("fork").unwrap());
         compare::run(&mut Reader::new(&bytes[..]).unwrap(), &mut variants).unwrap();
         let n = m.len() as u64;
         prop_assert_eq!(variants[0].result.of_distance(Distance::SameCpu), n);
@@ -170,15 +218,23 @@ proptest! {
             prop_assert_eq!(v.result.agreement.iter().flatten().sum::<u64>(), n);
             prop_assert_eq!(v.result.other.found.iter().sum::<u64>(), n);
             prop_assert!(v.result.other.missed <= v.result.other.found[2]);
+            let forks = &v.result.forks;
+            prop_assert_eq!(forks.decisions, f.len() as u64);
+            prop_assert_eq!(forks.distance.iter().sum::<u64>(), forks.decisions);
+            prop_assert!(v.result.concerns_forks || forks.other == forks.recorded);
         }
+        let stay = &variants[variants.len() - 2].result;
+        prop_assert_eq!((stay.policy.as_str(), stay.forks.other.moved), ("fork=stay", 0));
+        prop_assert!(stay.concerns_forks && !stay.concerns_wakeups);
     }
 
     /// Any change of any byte is noticed.
     #[test]
     fn damage_is_an_error(
-        r in recipe(), m in vec(moment(IdleCores::Exact), 1..4), at in any::<Index>(), change in 1..=255u8,
+        r in recipe(), m in vec(moment(IdleCores::Exact), 1..4), f in vec(fork_moment(), 0..3),
+        at in any::<Index>(), change in 1..=255u8,
     ) {
-        let mut bytes = file(&Scene::of(r.machine()), &m, &Policy::default());
+        let mut bytes = file(&Scene::of(r.machine()), &m, &f, &Policy::default());
         let at = at.index(bytes.len());
         bytes[at] ^= change;
         prop_assert!(read_all(&bytes).is_err(), "byte {at} of {}", bytes.len());
@@ -186,9 +242,10 @@ proptest! {
 
     #[test]
     fn a_file_cut_short_is_an_error(
-        r in recipe(), m in vec(moment(IdleCores::Exact), 0..4), at in any::<Index>(),
+        r in recipe(), m in vec(moment(IdleCores::Exact), 0..4), f in vec(fork_moment(), 0..3),
+        at in any::<Index>(),
     ) {
-        let bytes = file(&Scene::of(r.machine()), &m, &Policy::default());
+        let bytes = file(&Scene::of(r.machine()), &m, &f, &Policy::default());
         prop_assert!(read_all(&bytes[..at.index(bytes.len())]).is_err());
     }
 
@@ -197,11 +254,12 @@ proptest! {
     fn forged_frames_do_no_harm(
         r in recipe(),
         m in vec(moment(IdleCores::Exact), 1..3),
+        f in vec(fork_moment(), 1..3),
         edits in vec((any::<Index>(), any::<Index>(), any::<u8>()), 1..6),
         swap in any::<Option<(Index, Index)>>(),
         cut in any::<Option<(Index, Index)>>(),
     ) {
-        let bytes = file(&Scene::of(r.machine()), &m, &Policy::default());
+        let bytes = file(&Scene::of(r.machine()), &m, &f, &Policy::default());
         let mut parts = frames(&bytes);
         for (part, at, value) in edits {
             let n = part.index(parts.len());
@@ -261,6 +319,45 @@ fn errors_say_what_is_wrong() {
     let mut longer = bytes;
     longer.push(0);
     assert!(error(&longer).contains("goes on after its end"));
+}
+
+/// The same for forks: another load of a CPU, and the other policy.
+#[test]
+fn a_replay_notices_what_was_changed_about_forks() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let v48 = parse_items(&["fork=v48"]).unwrap();
+    let v48 = Policy::from_command_line(&v48);
+    let (mut moved, mut changed, mut other) = (0, 0, 0);
+    for _ in 0..200 {
+        let (r, m) = (recipe(), fork_moment())
+            .new_tree(&mut runner)
+            .unwrap()
+            .current();
+        let scene = Scene::of(r.machine());
+        let tables = Tables::from(&scene.layout);
+        let mut f = fork(&scene, &m, &v48);
+        let native = v48.to_native(GENERATION, 8);
+        assert!(f.again(&native, &tables).is_ok());
+        let stay = Policy::default().to_native(GENERATION, 8);
+        other += u32::from(f.again(&stay, &tables).is_err());
+        if f.out.cpu != f.input.prev {
+            moved += 1;
+            let chosen = f.out.cpu as usize;
+            f.input.cpu[chosen].load = u32::MAX;
+            f.input.idle[chosen / 64] &= !(1 << (chosen % 64));
+            changed += u32::from(f.again(&native, &tables).is_err());
+        }
+    }
+    assert!(
+        moved > 50 && changed * 10 > moved * 9,
+        "only {changed} of {moved} busy CPUs were noticed"
+    );
+    assert!(
+        other > 50,
+        "only {other} of 200 decisions of another policy differ"
+    );
 }
 
 /// The control: a replay must notice other inputs and other rules.

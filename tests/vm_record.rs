@@ -13,11 +13,14 @@ use std::process::Command;
 
 use common::Scratch;
 use guest::{Facts, NEW, OLD};
+use scx_place::record::answer::Record;
 use scx_place::record::format::Reader;
 use serde_json::Value;
 
 /// Fewer records than this prove nothing.
 const ENOUGH: u64 = 50;
+/// The same of forks, which take long on emulated CPUs.
+const ENOUGH_FORKS: u64 = 20;
 
 /// `scx_place replay` on the host: its status and its document.
 fn replay(file: &Path, arguments: &[&str]) -> (i32, Value) {
@@ -32,12 +35,20 @@ fn replay(file: &Path, arguments: &[&str]) -> (i32, Value) {
     (output.status.code().unwrap_or(-1), document)
 }
 
-/// A recording must be identical; returns how many records it has, and how many lost a claim.
-fn check_identical(facts: &mut Facts, name: &str, file: &Path) -> (u64, u64) {
+/// What a recording holds.
+struct Counts {
+    records: u64,
+    /// Records after lost claims.
+    lost: u64,
+    forks: u64,
+}
+
+/// A recording must be identical.
+fn check_identical(facts: &mut Facts, name: &str, file: &Path) -> Counts {
     let (status, document) = replay(file, &[]);
     let result = &document["replay"];
     let count = |key: &str| result[key].as_u64().unwrap_or(0);
-    let (records, identical) = (count("records"), count("identical"));
+    let (records, identical, forks) = (count("records"), count("identical"), count("forks"));
     let difference = result["first_difference"].as_str().unwrap_or("");
     facts.check(
         status == 0 && identical == records,
@@ -50,38 +61,54 @@ fn check_identical(facts: &mut Facts, name: &str, file: &Path) -> (u64, u64) {
     let lost = lost.iter().skip(1).filter_map(Value::as_u64).sum();
     let bytes = fs::metadata(file).map_or(0, |m| m.len());
     let dropped = result["end"]["dropped"].as_u64().unwrap_or(0);
-    println!("{name}: {identical} of {records} identical, {dropped} dropped, {lost} after lost claims, {bytes} bytes");
-    (records, lost)
+    println!(
+        "{name}: {identical} of {records} identical, {forks} of them forks, {dropped} dropped, \
+         {lost} after lost claims, {bytes} bytes"
+    );
+    Counts {
+        records,
+        lost,
+        forks,
+    }
 }
 
 /// Every value of every axis.
 fn check_values(facts: &mut Facts, records: &Path) {
     let list = facts.text("recorded");
     facts.check(list.lines().count() >= 10, "hardly a value was recorded");
-    let (mut all, mut lost) = (0, 0);
+    let (mut all, mut lost, mut forks) = (0, 0, 0);
     for line in list.lines() {
         let (axis, value) = line.split_once(' ').unwrap_or((line, ""));
         let name = format!("{axis}.{value}");
         facts.status(&name, 0);
-        let (n, l) = check_identical(facts, &name, &records.join(format!("{name}.rec")));
-        (all, lost) = (all + n, lost + l);
+        let counts = check_identical(facts, &name, &records.join(format!("{name}.rec")));
+        let n = counts.records;
+        (all, lost, forks) = (all + n, lost + counts.lost, forks + counts.forks);
         let said = facts.text(&name);
         if value == "scx_default" {
-            facts.equal("records of scx_default", n, 0);
+            // New tasks are placed by a rule of its own.
+            facts.equal("wakeups of scx_default", n - counts.forks, 0);
             let none = said.contains(" 0 not recordable");
             facts.check(!none, format!("scx_default was not counted: {said}"));
         } else {
             facts.check(n >= ENOUGH, format!("{name}: only {n} records: {said}"));
         }
+        if axis == "fork" {
+            let n = counts.forks;
+            facts.check(n >= ENOUGH_FORKS, format!("{name}: only {n} forks: {said}"));
+        }
     }
-    println!("{}: {all} records, {lost} after lost claims", facts.name);
+    println!(
+        "{}: {all} records, {lost} after lost claims, {forks} forks",
+        facts.name
+    );
 }
 
 /// Recordings of more than one generation, and of some decisions only.
 fn check_others(facts: &mut Facts, records: &Path) {
     for name in ["switched", "sampled", "again", "wide"] {
         facts.status(name, 0);
-        let (n, _) = check_identical(facts, name, &records.join(format!("{name}.rec")));
+        let n = check_identical(facts, name, &records.join(format!("{name}.rec"))).records;
         facts.check(n > 0, format!("{name}: no records"));
     }
     let said = facts.text("switched");
@@ -104,7 +131,10 @@ fn check_controls(facts: &mut Facts, records: &Path) {
     let open = File::open(&file).expect("a recording");
     let mut reader = Reader::new(BufReader::new(open)).expect("a recording");
     let (mut flipped, mut all) = (0, 0);
-    while let Some(mut d) = reader.next_record().expect("a record") {
+    while let Some(record) = reader.next_record().expect("a record") {
+        let Record::Wakeup(mut d) = record else {
+            continue;
+        };
         let known = reader.known(d.head.generation).expect("its policy");
         let (view, local) = (usize::from(d.out.view), usize::from(d.out.local));
         d.input.view[view].idle.w[local / 64] ^= 1 << (local % 64);
@@ -129,6 +159,27 @@ fn check_controls(facts: &mut Facts, records: &Path) {
     facts.equal("status of --all", status, 0);
     let values = document["comparisons"].as_array().map_or(0, Vec::len);
     facts.check(values >= 3, format!("--all compares {values} values"));
+    check_forks_compared(facts, records);
+}
+
+/// What the other rule would have done with the forks that one has placed.
+fn check_forks_compared(facts: &mut Facts, records: &Path) {
+    for (recorded, other) in [("stay", "v48"), ("v48", "stay")] {
+        let file = records.join(format!("fork.{recorded}.rec"));
+        let (status, document) = replay(&file, &["--policy", &format!("fork={other}")]);
+        facts.equal("status of a comparison of forks", status, 0);
+        let forks = &document["comparisons"][0]["forks"];
+        let count = |path: &str| forks.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+        let (n, same) = (count("/decisions"), count("/distance/0"));
+        let moved = [count("/recorded/moved"), count("/other/moved")];
+        println!("fork={recorded}: {n} forks, {moved:?} moved, {same} to the same CPU");
+        facts.check(
+            n >= ENOUGH_FORKS && same < n,
+            format!("fork={other} chooses the same CPU in {same} of {n} forks"),
+        );
+        let by_stay = moved[usize::from(other == "stay")];
+        facts.equal("forks that fork=stay moves", by_stay, 0);
+    }
 }
 
 /// Who may record, and when; what is refused.

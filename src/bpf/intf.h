@@ -46,6 +46,9 @@ enum place_word {
 	PLACE_WORD_FULL = 1 << 16,	/* level full: wakeups are timed */
 };
 
+/* count_in() masks its index by the stride: one counter too many would be added to another. */
+_Static_assert((int)PLACE_NR_COUNTERS < (int)PLACE_COUNTERS_STRIDE, "raise PLACE_COUNTERS_STRIDE");
+
 /* The words of the section .data.control. */
 enum place_control {
 	PLACE_CONTROL_SLOT,		/* the policy in force and the level: enum place_word */

@@ -341,13 +341,16 @@ __noinline int snapshot_cpus(struct task_struct *p __arg_trusted, u32 waker, s32
 
 /* The placement of a new task. */
 static __always_inline void place_new(struct task_struct *p, struct place_task *t,
-				      struct place_scratch *sc, const struct place_policy *pol,
-				      struct place_counters *cnt)
+				      struct place_scratch *sc, u32 slot, struct place_counters *cnt)
 {
+	const struct place_policy *pol = policy_at(slot);
+	bool due = fork_is_due(sc), needs_cpus = fork_needs_cpus(pol), claimed;
 	struct place_out *out = &sc->out;
 
-	if (fork_needs_cpus(pol)) {
+	/* A record holds the CPUs in any case: other policies are asked about it. */
+	if (needs_cpus || due)
 		snapshot_cpus(p, sc->in.waker, sc->in.prev);
+	if (needs_cpus) {
 		place_fork_v48(fork_in_at(sc->in.waker), &place_levels, out);
 	} else {
 		place_fork(pol, &sc->in, out);
@@ -356,10 +359,14 @@ static __always_inline void place_new(struct task_struct *p, struct place_task *
 	count_in(cnt, out->outcome, 1);
 	count_in(cnt, PLACE_CNT_sum_fork_scanned, out->visited);
 	/* The fair class sees a CPU busy as soon as a task is enqueued there. */
-	if (t && out->idle && scx_bpf_test_and_clear_cpu_idle(out->cpu)) {
+	claimed = out->idle && scx_bpf_test_and_clear_cpu_idle(out->cpu);
+	if (claimed && t) {
 		t->claimed = out->cpu;
 		count_in(cnt, PLACE_CNT_claim_fork, 1);
 	}
+	if (due)
+		count_in(cnt, record_fork(sc, slot, p->pid, claimed) ? PLACE_CNT_record_written
+								     : PLACE_CNT_record_dropped, 1);
 }
 
 static __always_inline void check_slot(const struct place_policy *pol, struct place_counters *cnt)
@@ -388,7 +395,7 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	sc->in.waker = cpu;
 	sc->in.prev = prev_cpu;
 	if (unlikely(wake_flags & SCX_WAKE_FORK)) {
-		place_new(p, t, sc, pol, cnt);
+		place_new(p, t, sc, slot, cnt);
 		note_branch(t, sc, slot);
 		return sc->out.cpu;
 	}

@@ -7,6 +7,7 @@
  * one branch on a word beside the slot's number.
  *
  * record: the bytes that struct place_record describes; a full buffer is counted, never waited for.
+ *         Forks are recorded as wakeups are.
  * shadow: decides with place_shadow instead of the policy in force and counts how far apart the two
  *         are; it claims nothing and applies no effects.
  */
@@ -123,6 +124,45 @@ __noinline int record(struct place_scratch *sc __arg_nonnull, u32 slot, u32 pid,
 	return RECORD_WRITE(16);
 }
 
+/* Copies any number of bytes that is a constant to the verifier; returns the place behind them. */
+static __always_inline void *record_copy(void *to, const void *from, u32 bytes)
+{
+	bpf_probe_read_kernel(to, bytes, from);
+	return to + bytes;
+}
+
+/*
+ * A fork, decided on fork_in_at(sc->in.waker).  The sizes are constants to the verifier, because the
+ * machine's are.
+ */
+__noinline int record_fork(struct place_scratch *sc __arg_nonnull, u32 slot, u32 pid, u32 claimed)
+{
+	u32 set_bytes = nr_mask_words * sizeof(u64), cpu_bytes = nr_cpu_ids * sizeof(struct place_fork_cpu);
+	struct place_fork_in *in = fork_in_at(sc->in.waker);
+	struct place_record *r;
+	void *to;
+
+	r = bpf_ringbuf_reserve(&place_records, PLACE_RECORD_FORK_FIXED + 2 * set_bytes + cpu_bytes, 0);
+	if (!r)
+		return false;
+	*r = (struct place_record) {
+		.time_ns = bpf_ktime_get_ns(),
+		.type = PLACE_RECORD_FORK,
+		.generation = policy_at(slot)->generation,
+		.cpu = sc->in.waker,
+		.pid = pid,
+		.nw = nr_mask_words,
+		.claimed = claimed,
+	};
+	to = record_copy(r + 1, &in->waker, PLACE_RECORD_FORK_HEAD);
+	to = record_copy(to, &sc->out, sizeof(sc->out));
+	to = record_copy(to, in->allowed, set_bytes);
+	to = record_copy(to, in->idle, set_bytes);
+	record_copy(to, in->cpu, cpu_bytes);
+	bpf_ringbuf_submit(r, 0);
+	return true;
+}
+
 /* ---- shadow ---- */
 
 static __always_inline int shadow_decide(struct place_scratch *sc, const u32 nw)
@@ -173,6 +213,12 @@ static __always_inline void shadow_compare(struct place_scratch *sc, struct plac
 }
 
 /* ---- both ---- */
+
+/* Is this fork to be recorded? */
+static __always_inline bool fork_is_due(struct place_scratch *sc)
+{
+	return unlikely(sampling()) && is_due(&sc->record_left, sampling() & 0xffff);
+}
 
 /* The placement in sc->in and sc->out, if its turn has come. */
 static __always_inline void sample(struct place_scratch *sc, u32 slot, u32 pid, u32 claimed)

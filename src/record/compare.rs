@@ -8,7 +8,8 @@ use std::io::Read;
 use anyhow::{bail, ensure, Result};
 use serde::Serialize;
 
-use super::decision::Decision;
+use super::answer::Record;
+use super::fork::Fork;
 use super::format::{Known, Reader};
 use super::tables::{Distance, Tables};
 use crate::bpf_intf as intf;
@@ -71,6 +72,10 @@ impl Side {
 pub struct Comparison {
     /// What the other policy has differently.
     pub policy: String,
+    /// Whether that can change where new tasks, and where woken ones are placed.
+    pub concerns_forks: bool,
+    pub concerns_wakeups: bool,
+    /// Of the wakeups, as all that follows but `forks`.
     pub decisions: u64,
     pub recorded: Side,
     pub other: Side,
@@ -78,6 +83,7 @@ pub struct Comparison {
     pub agreement: [[u64; 3]; 3],
     /// How far the other policy's CPU is from the recorded one, by [`Distance::ALL`].
     pub distance: [u64; 5],
+    pub forks: ForkComparison,
 }
 
 impl Comparison {
@@ -95,6 +101,44 @@ impl Comparison {
     }
 }
 
+/// What one policy decided about new tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ForkSide {
+    /// Placed elsewhere than on the parent's CPU.
+    pub moved: u64,
+    /// Placed on an idle CPU.
+    pub idle: u64,
+    /// CPUs looked at.
+    pub visited: u64,
+}
+
+impl ForkSide {
+    fn add(&mut self, fork: &Fork, out: &intf::place_out) {
+        self.moved += u64::from(out.cpu != fork.input.prev);
+        self.idle += u64::from(fork.is_idle(out.cpu));
+        self.visited += u64::from(out.visited);
+    }
+}
+
+/// The recorded placements of new tasks beside those of one other policy.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ForkComparison {
+    pub decisions: u64,
+    pub recorded: ForkSide,
+    pub other: ForkSide,
+    /// As [`Comparison::distance`].
+    pub distance: [u64; 5],
+}
+
+impl ForkComparison {
+    fn add(&mut self, fork: &Fork, other: &intf::place_out, tables: &Tables) {
+        self.decisions += 1;
+        self.recorded.add(fork, &fork.out);
+        self.other.add(fork, other);
+        self.distance[tables.distance(fork.out.cpu, other.cpu) as usize] += 1;
+    }
+}
+
 /// A policy that differs from the recorded one, whichever that is, in some settings.
 pub struct Variant {
     items: Vec<Item>,
@@ -106,6 +150,8 @@ impl Variant {
     fn new(items: Vec<Item>) -> Variant {
         let result = Comparison {
             policy: join_items(&items),
+            concerns_forks: items.iter().any(is_of_forks),
+            concerns_wakeups: !items.iter().all(is_of_forks),
             ..Comparison::default()
         };
         Variant {
@@ -115,18 +161,32 @@ impl Variant {
         }
     }
 
-    fn add(&mut self, decision: &Decision, known: &Known, tables: &Tables) -> Result<()> {
-        let generation = decision.head.generation;
+    fn add(&mut self, record: &Record, known: &Known, tables: &Tables) -> Result<()> {
+        let generation = record.head().generation;
         if !self.natives.contains_key(&generation) {
             let policy = known.policy.with(&self.items, Origin::CommandLine);
             check_evaluable(&policy)?;
             let native = policy.to_native(generation, known.nr_cpus);
             self.natives.insert(generation, native);
         }
-        let other = decision.decide(&self.natives[&generation], tables);
-        self.result.add(&decision.out, &other, tables);
+        let native = &self.natives[&generation];
+        match record {
+            Record::Wakeup(decision) => {
+                let other = decision.decide(native, tables);
+                self.result.add(&decision.out, &other, tables);
+            }
+            Record::Fork(fork) => {
+                let other = fork.decide(native, tables);
+                self.result.forks.add(fork, &other, tables);
+            }
+        }
         Ok(())
     }
+}
+
+/// Whether a setting decides about new tasks, and about nothing else.
+fn is_of_forks(item: &Item) -> bool {
+    item.name() == "fork"
 }
 
 /// The one variant that these items make.
@@ -137,7 +197,7 @@ pub fn with_items(items: Vec<Item>) -> Vec<Variant> {
 /// A variant for each value of an axis that can be evaluated.
 ///
 /// # Errors
-/// There is no such axis, or it does not decide where a wakeup is placed.
+/// There is no such axis, or it does not decide where a task is placed.
 pub fn all_of(axis: &str) -> Result<Vec<Variant>> {
     let names = || {
         table()
@@ -176,11 +236,11 @@ fn evaluable(axis: &Axis) -> impl Iterator<Item = Item> + '_ {
 
 /// Feeds every record to every variant.
 pub fn run<R: Read>(reader: &mut Reader<R>, variants: &mut [Variant]) -> Result<()> {
-    while let Some(decision) = reader.next_record()? {
-        let known = reader.known(decision.head.generation);
+    while let Some(record) = reader.next_record()? {
+        let known = reader.known(record.head().generation);
         let known = known.expect("next_record has checked it");
         for variant in &mut *variants {
-            variant.add(&decision, known, &reader.tables)?;
+            variant.add(&record, known, &reader.tables)?;
         }
     }
     Ok(())

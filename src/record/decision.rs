@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! One recorded decision, and the same decision made again.
+//! One recorded wakeup, and the same decision made again.
 
-use super::raw;
+use super::answer::same_answer;
+use super::raw::{self, Cursor};
 use super::tables::Tables;
 use crate::bpf_intf as intf;
 
@@ -15,8 +16,8 @@ const VIEW_MASKS: usize = intf::place_record_part_PLACE_RECORD_VIEW_MASKS as usi
 const VIEW_TAIL: usize = intf::place_record_part_PLACE_RECORD_VIEW_TAIL as usize;
 const MASK: usize = size_of::<intf::place_mask>();
 
-/// The largest record, in bytes.
-pub const MAX_RECORD: usize = FIXED + 2 * (VIEW_MASKS * MASK + VIEW_TAIL);
+/// The largest record of a wakeup, in bytes.
+const MAX_RECORD: usize = FIXED + 2 * (VIEW_MASKS * MASK + VIEW_TAIL);
 
 /// What a placement read and what it decided.  Made by [`Decision::parse`], it fits its tables.
 #[derive(Clone)]
@@ -24,13 +25,6 @@ pub struct Decision {
     pub head: intf::place_record,
     pub input: intf::place_in,
     pub out: intf::place_out,
-}
-
-/// The generation in a record of the ring buffer; none: it is too short for one.
-pub fn generation_of(record: &[u8]) -> Option<u32> {
-    let mut head: intf::place_record = raw::zeroed();
-    raw::bytes_mut(&mut head).copy_from_slice(record.get(..HEAD)?);
-    Some(head.generation)
 }
 
 fn view_bytes(words: usize) -> usize {
@@ -47,30 +41,16 @@ fn each_view_part(view: &mut intf::place_view, words: usize, mut f: impl FnMut(&
     f(&mut bytes[VIEW_MASKS * MASK..]);
 }
 
-/// Takes bytes off the front.
-struct Cursor<'a>(&'a [u8]);
-
-impl Cursor<'_> {
-    /// The caller has checked that there are as many.
-    fn take(&mut self, to: &mut [u8]) {
-        let (bytes, rest) = self.0.split_at(to.len());
-        to.copy_from_slice(bytes);
-        self.0 = rest;
-    }
-}
-
 impl Decision {
-    /// Reads a record.
+    /// Reads a record whose head was read.
     ///
     /// # Errors
     /// In words: it is not one, or does not fit the tables.
-    pub fn parse(record: &[u8], tables: &Tables) -> Result<Decision, String> {
-        let mut head: intf::place_record = raw::zeroed();
-        let start = record.get(..HEAD).ok_or("shorter than its head")?;
-        raw::bytes_mut(&mut head).copy_from_slice(start);
-        if head.type_ != intf::place_record_type_PLACE_RECORD_WAKEUP {
-            return Err(format!("of unknown type {}", head.type_));
-        }
+    pub fn parse(
+        head: intf::place_record,
+        record: &[u8],
+        tables: &Tables,
+    ) -> Result<Decision, String> {
         if !matches!((head.nw, head.views), (1 | 4 | 16, 1 | 2)) {
             return Err(format!("of {} views of {} words", head.views, head.nw));
         }
@@ -183,24 +163,12 @@ impl Decision {
         self.decide_onto(policy, tables, 0)
     }
 
-    /// Whether `policy` decides what was recorded, in every byte that a decision sets.  `Err`: what
-    /// it decides instead.
+    /// Whether `policy` decides what was recorded.  `Err`: what it decides instead.
     pub fn again(
         &self,
         policy: &intf::place_policy,
         tables: &Tables,
     ) -> Result<(), intf::place_out> {
-        let out = self.decide_onto(policy, tables, 0);
-        let other = self.decide_onto(policy, tables, 0xff);
-        let bytes = raw::bytes(&out).iter().zip(raw::bytes(&other));
-        let mut set = 0;
-        let same = bytes.zip(raw::bytes(&self.out)).all(|((a, b), recorded)| {
-            set += usize::from(a == b);
-            a != b || a == recorded
-        });
-        match same && set > 0 {
-            true => Ok(()),
-            false => Err(out),
-        }
+        same_answer(&self.out, |fill| self.decide_onto(policy, tables, fill))
     }
 }

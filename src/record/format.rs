@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use anyhow::{anyhow, bail, ensure, Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::decision::Decision;
+use super::answer::Record;
 use super::layout::fingerprint;
 use super::raw::{self, fnv, FNV_START};
 use super::tables::Tables;
@@ -22,7 +22,7 @@ use crate::topology::MAX_CPUS;
 
 pub const MAGIC: [u8; 8] = *b"SCXPLACE";
 /// Of the file format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes of a frame's content, at most.
 const MAX_FRAME: u32 = 1 << 20;
 /// Policies of one file, at most: a switch every 100 ms for an hour and a half.
@@ -39,6 +39,7 @@ const LLC: u32 = 3;
 const POLICY: u32 = 4;
 const RECORD: u32 = 5;
 const END: u32 = 6;
+const LEVELS: u32 = 7;
 
 /// What a recording is of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,6 +126,7 @@ impl<W: Write> Writer<W> {
         for llc in &tables.llcs {
             writer.frame(LLC, &Tables::llc_bytes(llc))?;
         }
+        writer.frame(LEVELS, &tables.levels_bytes())?;
         Ok(writer)
     }
 
@@ -208,6 +210,7 @@ impl<R: Read> Reader<R> {
             tables: Tables {
                 wheres: Vec::new(),
                 llcs: Vec::new(),
+                levels: raw::zeroed_box(),
             },
             policies: HashMap::new(),
             records: 0,
@@ -280,6 +283,10 @@ impl<R: Read> Reader<R> {
             );
             self.tables.llcs.push(llc);
         }
+        ensure!(
+            self.next_frame()? == LEVELS && self.tables.read_levels(&self.frame),
+            "damaged: no levels"
+        );
         let checked = self.tables.check();
         checked.map_err(|why| anyhow!("damaged: {why}"))
     }
@@ -361,7 +368,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// In one line: the file is damaged or cut short.
-    pub fn next_record(&mut self) -> Result<Option<Decision>> {
+    pub fn next_record(&mut self) -> Result<Option<Record>> {
         while self.end.is_none() {
             match self.next_frame()? {
                 POLICY => self.read_policy()?,
@@ -373,17 +380,17 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    fn read_record(&mut self) -> Result<Decision> {
+    fn read_record(&mut self) -> Result<Record> {
         self.records += 1;
-        let decision = Decision::parse(&self.frame, &self.tables)
+        let record = Record::parse(&self.frame, &self.tables)
             .map_err(|why| anyhow!("damaged: record {} is {why}", self.records))?;
-        let generation = decision.head.generation;
+        let generation = record.head().generation;
         ensure!(
             self.policies.contains_key(&generation),
             "damaged: record {} names generation {generation}, whose policy is missing",
             self.records
         );
-        Ok(decision)
+        Ok(record)
     }
 
     /// The policy of a generation that a record has named.

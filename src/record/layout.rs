@@ -13,9 +13,10 @@ use super::raw::{fnv, FNV_START};
 use crate::bpf_intf as intf;
 use crate::policy::table::table;
 
-/// The files that define what a record's bytes mean.
-const DEFINITIONS: [&str; 2] = [
+/// The files that define what a record's bytes mean, up to the first function.
+const DEFINITIONS: [&str; 3] = [
     include_str!("../bpf/policy/place.h"),
+    include_str!("../bpf/policy/levels.h"),
     include_str!("../bpf/record.h"),
 ];
 
@@ -23,7 +24,10 @@ const DEFINITIONS: [&str; 2] = [
 pub fn fingerprint() -> u64 {
     static FINGERPRINT: OnceLock<u64> = OnceLock::new();
     *FINGERPRINT.get_or_init(|| {
-        let texts = DEFINITIONS.iter().map(|text| code(text).into_bytes());
+        let structures = DEFINITIONS
+            .iter()
+            .map(|text| text.split("place_inline").next().unwrap_or(text));
+        let texts = structures.map(|text| code(text).into_bytes());
         let names = names().into_iter().map(|name| (name + "\n").into_bytes());
         let sizes = sizes().into_iter().map(|n| n.to_le_bytes().to_vec());
         let all = texts.chain(names).chain(sizes);
@@ -31,7 +35,7 @@ pub fn fingerprint() -> u64 {
     })
 }
 
-fn sizes() -> [u64; 6] {
+fn sizes() -> [u64; 9] {
     [
         size_of::<intf::place_in>() as u64,
         size_of::<intf::place_out>() as u64,
@@ -39,6 +43,9 @@ fn sizes() -> [u64; 6] {
         size_of::<intf::place_llc>() as u64,
         size_of::<intf::place_where>() as u64,
         size_of::<intf::place_record>() as u64,
+        size_of::<intf::place_levels>() as u64,
+        size_of::<intf::place_fork_in>() as u64,
+        size_of::<intf::place_fork_cpu>() as u64,
     ]
 }
 

@@ -4,13 +4,16 @@
 //! files compiled for the host, and compared with what other policies would have decided.
 //!
 //! * [`raw`]: C structures as bytes; [`layout`]: which definitions a file was written with;
-//! * [`decision`]: one record, and deciding again; [`tables`]: the topology a decision reads;
+//! * [`decision`] and [`fork`]: one wakeup and one fork, and deciding again; [`answer`]: a record of
+//!   either type; [`tables`]: the topology a decision reads;
 //! * [`format`](mod@format): the file, written and read (docs/record-format.md);
 //! * [`recorder`]: `scx_place record`; [`replay`]: `scx_place replay FILE`; [`compare`] and [`show`]:
 //!   the same with another policy.
 
+pub mod answer;
 pub mod compare;
 pub mod decision;
+pub mod fork;
 pub mod format;
 pub mod layout;
 pub mod raw;

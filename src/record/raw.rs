@@ -17,10 +17,23 @@ unsafe impl Plain for intf::place_view {}
 unsafe impl Plain for intf::place_llc {}
 unsafe impl Plain for intf::place_where {}
 unsafe impl Plain for intf::place_record {}
+unsafe impl Plain for intf::place_levels {}
+unsafe impl Plain for intf::place_span {}
+unsafe impl Plain for intf::place_fork_in {}
+unsafe impl Plain for intf::place_fork_cpu {}
+// SAFETY: integers.
+unsafe impl Plain for u16 {}
+unsafe impl Plain for u32 {}
+unsafe impl Plain for u64 {}
 
 pub fn zeroed<T: Plain>() -> T {
     // SAFETY: zero is a value of every `Plain` type.
     unsafe { std::mem::zeroed() }
+}
+
+/// A large one, where it stays.
+pub fn zeroed_box<T: Plain>() -> Box<T> {
+    Box::new(zeroed())
 }
 
 pub fn bytes<T: Plain>(value: &T) -> &[u8] {
@@ -31,6 +44,18 @@ pub fn bytes<T: Plain>(value: &T) -> &[u8] {
 pub fn bytes_mut<T: Plain>(value: &mut T) -> &mut [u8] {
     // SAFETY: as in `bytes`; every pattern that is written is a value.
     unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(value).cast(), size_of::<T>()) }
+}
+
+/// Takes bytes off the front.
+pub struct Cursor<'a>(pub &'a [u8]);
+
+impl Cursor<'_> {
+    /// The caller has checked that there are as many.
+    pub fn take(&mut self, to: &mut [u8]) {
+        let (bytes, rest) = self.0.split_at(to.len());
+        to.copy_from_slice(bytes);
+        self.0 = rest;
+    }
 }
 
 /// FNV-1a, 64 bits, continued from `sum`.

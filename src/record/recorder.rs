@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, Context, Result};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
-use super::decision::generation_of;
+use super::answer::head_of;
 use super::format::{End, Info, Writer};
 use super::tables::Tables;
 use crate::control::{call, ClientError, RecordingReport, Request, Response};
@@ -152,7 +152,9 @@ impl Output {
 
     fn add_records(&mut self, records: &[Vec<u8>], grant: &Grant) -> Result<()> {
         for record in records {
-            let generation = generation_of(record).context("a record without a head")?;
+            let generation = head_of(record)
+                .context("a record without a head")?
+                .generation;
             if !self.known.contains(&generation) && generation > self.newest {
                 self.add_policies(&grant.poll(self.newest)?)?;
             }

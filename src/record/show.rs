@@ -4,8 +4,10 @@
 
 use std::io::Read;
 
-use super::compare::{Comparison, Found, Side};
+use super::answer::Record;
+use super::compare::{Comparison, ForkComparison, ForkSide, Found, Side};
 use super::decision::Decision;
+use super::fork::Fork;
 use super::format::{End, Reader};
 use super::replay::Replay;
 use super::tables::Distance;
@@ -30,9 +32,12 @@ pub fn info<R: Read>(reader: &Reader<R>) -> String {
 }
 
 /// How many records there are, and how many are missing.
-fn totals(records: u64, end: Option<&End>) -> String {
+fn totals(wakeups: u64, forks: u64, end: Option<&End>) -> String {
     let (dropped, opaque) = end.map_or((0, 0), |e| (e.dropped, e.opaque));
-    format!("records   {records}, {dropped} dropped, {opaque} not recordable\n")
+    format!(
+        "records   {} ({wakeups} wakeups, {forks} forks), {dropped} dropped, {opaque} not recordable\n",
+        wakeups + forks
+    )
 }
 
 /// The outcome of a replay.
@@ -41,7 +46,11 @@ pub fn replay(replay: &Replay) -> String {
     let mut text = format!(
         "{}claims    {none} won or not tried at once, {one} lost once, {two} twice, {more} more often\n\
          identical {} ({:.1} %)\n",
-        totals(replay.records, replay.end.as_ref()),
+        totals(
+            replay.records - replay.forks,
+            replay.forks,
+            replay.end.as_ref()
+        ),
         replay.identical,
         // Rounded down: 100.0 is said of all only.
         (percent(replay.identical, replay.records) * 10.0).floor() / 10.0
@@ -63,8 +72,8 @@ fn branch(id: u16) -> String {
 }
 
 /// The words of a mask, the highest first.
-fn mask(mask: &intf::place_mask, nw: usize) -> String {
-    let words = mask.w[..nw].iter().rev().map(|w| format!("{w:016x}"));
+fn mask(words: &[u64]) -> String {
+    let words = words.iter().rev().map(|w| format!("{w:016x}"));
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -76,7 +85,43 @@ fn place(cpu: i32, at: &intf::place_where) -> String {
 }
 
 /// Everything that a decision read.
-pub fn input(decision: &Decision) -> String {
+pub fn input(record: &Record) -> String {
+    match record {
+        Record::Wakeup(decision) => wakeup_input(decision),
+        Record::Fork(fork) => fork_input(fork),
+    }
+}
+
+/// The CPUs of the machine, a line each, as a fork saw them.
+fn fork_input(fork: &Fork) -> String {
+    let (head, input) = (&fork.head, &fork.input);
+    let nw = usize::from(head.nw);
+    let set = |words: &[u64]| mask(&words[..nw]);
+    let mut text = format!(
+        "at        {} ns, generation {}, a fork on CPU {}, thread {}, claimed {}\n\
+         parent    CPU {}\n  idle       {}\n  allowed    {}\n",
+        head.time_ns,
+        head.generation,
+        input.waker,
+        head.pid,
+        head.claimed,
+        input.prev,
+        set(&input.idle),
+        set(&input.allowed)
+    );
+    for (number, cpu) in input.cpu.iter().enumerate() {
+        // Those that are offline or absent have none.
+        if cpu.capacity > 0 {
+            text.push_str(&format!(
+                "CPU {number}: load {}, capacity {}, idle since {} ns, exit latency {} us\n",
+                cpu.load, cpu.capacity, cpu.idle_stamp_ns, cpu.exit_latency_us
+            ));
+        }
+    }
+    text
+}
+
+fn wakeup_input(decision: &Decision) -> String {
     let (head, input) = (&decision.head, &decision.input);
     let flags = [
         (intf::place_in_flags_PLACE_IN_SYNC, "sync"),
@@ -122,10 +167,10 @@ pub fn input(decision: &Decision) -> String {
         text.push_str(&format!(
             "cache {cache}\n  idle       {}\n  idle core  {}\n  sched_idle {}\n  allowed    {}\n  \
              has_idle_cores {}, nr_idle_scan {}\n",
-            mask(&view.idle, nw),
-            mask(&view.idle_core, nw),
-            mask(&view.sched_idle, nw),
-            mask(&view.allowed, nw),
+            mask(&view.idle.w[..nw]),
+            mask(&view.idle_core.w[..nw]),
+            mask(&view.sched_idle.w[..nw]),
+            mask(&view.allowed.w[..nw]),
             view.has_idle_cores,
             view.nr_idle_scan
         ));
@@ -161,8 +206,8 @@ fn share(part: u64, whole: u64) -> String {
     format!("{:.1}", percent(part, whole))
 }
 
-fn per_decision(side: &Side, decisions: u64) -> String {
-    format!("{:.2}", side.visited as f64 / decisions.max(1) as f64)
+fn each(sum: u64, decisions: u64) -> String {
+    format!("{:.2}", sum as f64 / decisions.max(1) as f64)
 }
 
 const FOUND: [(Found, &str); 3] = [
@@ -181,6 +226,45 @@ const DISTANCES: [(Distance, &str); 5] = [
 
 /// One other policy beside the recorded one.
 pub fn comparison(c: &Comparison, end: Option<&End>) -> String {
+    let mut text = format!(
+        "{}other     {}\n",
+        totals(c.decisions, c.forks.decisions, end),
+        c.policy
+    );
+    if c.concerns_wakeups {
+        text.push_str(&wakeup_comparison(c));
+    }
+    if c.concerns_forks {
+        text.push_str(&fork_comparison(&c.forks));
+    }
+    text
+}
+
+/// How far apart two policies' CPUs are, a distance a line.
+fn distances(distance: &[u64; 5], n: u64) -> String {
+    let mut out = render::table(&["other CPU than recorded", "decisions", "%"]);
+    for (d, name) in DISTANCES {
+        let count = distance[d as usize];
+        out.add_row([name.to_string(), count.to_string(), share(count, n)]);
+    }
+    render::lines(&out)
+}
+
+fn fork_comparison(c: &ForkComparison) -> String {
+    let n = c.decisions;
+    let mut sides = render::table(&["% of forks", "recorded", "other"]);
+    let mut row = |name: &str, of: fn(&ForkSide) -> u64| {
+        let cells = [&c.recorded, &c.other].map(|side| share(of(side), n));
+        sides.add_row([name, &cells[0], &cells[1]]);
+    };
+    row("not on the parent's CPU", |side| side.moved);
+    row("on an idle CPU", |side| side.idle);
+    let visited = [&c.recorded, &c.other].map(|side| each(side.visited, n));
+    sides.add_row(["CPUs visited, each", &visited[0], &visited[1]]);
+    format!("\n{}\n{}", render::lines(&sides), distances(&c.distance, n))
+}
+
+fn wakeup_comparison(c: &Comparison) -> String {
     let n = c.decisions;
     let mut sides = render::table(&["% of decisions", "recorded", "other"]);
     for (found, name) in FOUND {
@@ -189,7 +273,7 @@ pub fn comparison(c: &Comparison, end: Option<&End>) -> String {
     }
     let missed = [&c.recorded, &c.other].map(|s| share(s.missed, n));
     sides.add_row(["idle CPU existed, not found", &missed[0], &missed[1]]);
-    let visited = [&c.recorded, &c.other].map(|s| per_decision(s, n));
+    let visited = [&c.recorded, &c.other].map(|s| each(s.visited, n));
     sides.add_row(["CPUs visited, each", &visited[0], &visited[1]]);
 
     let heads = FOUND.map(|(_, name)| format!("other: {name}"));
@@ -202,23 +286,72 @@ pub fn comparison(c: &Comparison, end: Option<&End>) -> String {
         agreement.add_row(std::iter::once(format!("recorded: {name}")).chain(cells));
     }
 
-    let mut distance = render::table(&["other CPU than recorded", "decisions", "%"]);
-    for (d, name) in DISTANCES {
-        let count = c.of_distance(d);
-        distance.add_row([name.to_string(), count.to_string(), share(count, n)]);
-    }
     format!(
-        "{}other     {}\n\n{}\n{}\n{}",
-        totals(n, end),
-        c.policy,
+        "\n{}\n{}\n{}",
         render::lines(&sides),
         render::lines(&agreement),
-        render::lines(&distance)
+        distances(&c.distance, n)
     )
 }
 
 /// All values of an axis, a line each, the recorded decisions first.
 pub fn all(comparisons: &[Comparison], end: Option<&End>) -> String {
+    let (wakeups, forks) = comparisons
+        .first()
+        .map_or((0, 0), |c| (c.decisions, c.forks.decisions));
+    let mut text = totals(wakeups, forks, end);
+    if comparisons.iter().any(|c| c.concerns_wakeups) {
+        text.push_str(&all_wakeups(comparisons));
+    }
+    if comparisons.iter().any(|c| c.concerns_forks) {
+        text.push_str(&all_forks(comparisons));
+    }
+    text
+}
+
+/// The value of a variant that differs in one axis.
+fn value_name(c: &Comparison) -> String {
+    let value = c.policy.split_once('=').map(|(_, value)| value);
+    value.unwrap_or(&c.policy).into()
+}
+
+fn all_forks(comparisons: &[Comparison]) -> String {
+    let n = comparisons.first().map_or(0, |c| c.forks.decisions);
+    let mut out = render::table(&[
+        "% of forks",
+        "moved",
+        "idle",
+        "visited",
+        "same CPU",
+        "sibling",
+        "cache",
+        "node",
+        "farther",
+    ]);
+    let side = |name: String, s: &ForkSide, distances: [u64; 5]| {
+        let head = [
+            name,
+            share(s.moved, n),
+            share(s.idle, n),
+            each(s.visited, n),
+        ];
+        head.into_iter()
+            .chain(distances.map(|d| share(d, n)))
+            .collect::<Vec<_>>()
+    };
+    if let Some(first) = comparisons.first() {
+        let recorded = &first.forks.recorded;
+        out.add_row(side("as recorded".into(), recorded, [n, 0, 0, 0, 0]));
+    }
+    for c in comparisons {
+        out.add_row(side(value_name(c), &c.forks.other, c.forks.distance));
+    }
+    const LEGEND: &str = "moved: not on the parent's CPU; idle: on an idle CPU; visited: CPUs \
+        looked at, each; the rest: how far from the recorded CPU";
+    format!("\n{}\n{}\n", render::lines(&out), render::wrap(LEGEND, 0))
+}
+
+fn all_wakeups(comparisons: &[Comparison]) -> String {
     let n = comparisons.first().map_or(0, |c| c.decisions);
     let mut out = render::table(&[
         "%", "core", "thread", "nothing", "missed", "visited", "same CPU", "sibling", "cache",
@@ -226,7 +359,7 @@ pub fn all(comparisons: &[Comparison], end: Option<&End>) -> String {
     ]);
     let side = |name: String, s: &Side, distances: [u64; 5]| {
         let found = s.found.map(|f| share(f, n));
-        let more = [share(s.missed, n), per_decision(s, n)];
+        let more = [share(s.missed, n), each(s.visited, n)];
         let distances = distances.map(|d| share(d, n));
         let cells = found.into_iter().chain(more).chain(distances);
         std::iter::once(name).chain(cells).collect::<Vec<_>>()
@@ -235,15 +368,11 @@ pub fn all(comparisons: &[Comparison], end: Option<&End>) -> String {
         out.add_row(side("as recorded".into(), &first.recorded, [n, 0, 0, 0, 0]));
     }
     for c in comparisons {
-        let name = c
-            .policy
-            .split_once('=')
-            .map_or(c.policy.as_str(), |(_, v)| v);
-        out.add_row(side(name.into(), &c.other, c.distance));
+        out.add_row(side(value_name(c), &c.other, c.distance));
     }
     const LEGEND: &str = "core, thread, nothing: what was found; missed: nothing, although an \
         idle CPU existed; visited: CPUs a linear scan looks at, each; the rest: how far from the \
         recorded CPU, a sibling being a thread of the same core";
     let legend = render::wrap(LEGEND, 0);
-    format!("{}\n{}\n{legend}\n", totals(n, end), render::lines(&out))
+    format!("\n{}\n{legend}\n", render::lines(&out))
 }

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::raw;
+use super::raw::{self, Cursor};
 use crate::bpf_intf as intf;
 use crate::topology::{Layout, MAX_CPUS};
 
@@ -17,6 +17,8 @@ pub struct Tables {
     /// By CPU number.
     pub wheres: Vec<intf::place_where>,
     pub llcs: Vec<intf::place_llc>,
+    /// What forks walk down.
+    pub levels: Box<intf::place_levels>,
 }
 
 /// How far apart two CPUs are.
@@ -46,6 +48,7 @@ impl From<&Layout> for Tables {
         Tables {
             wheres: layout.wheres.clone(),
             llcs: layout.llcs.clone(),
+            levels: layout.levels.clone(),
         }
     }
 }
@@ -84,6 +87,36 @@ impl Tables {
                 ));
             }
         }
+        self.check_levels()
+    }
+
+    /// Positions and CPUs must name each other, and each CPU's domains grow from level to level: so a
+    /// walk ends, and ends on a CPU that there is.
+    fn check_levels(&self) -> Result<(), String> {
+        let lv = &self.levels;
+        let nr_cpus = lv.nr_cpus as usize;
+        if lv.nr_levels > intf::PLACE_MAX_LEVELS || nr_cpus > self.wheres.len() {
+            return Err(format!("{} levels of {nr_cpus} CPUs", lv.nr_levels));
+        }
+        for (cpu, at) in self.wheres.iter().enumerate() {
+            let position = usize::from(lv.position[cpu]);
+            let placed = position < nr_cpus && usize::from(lv.cpu_at[position]) == cpu;
+            if placed != (at.valid != 0) || (!placed && position < MAX_CPUS) {
+                return Err(format!("CPU {cpu} has no position or a wrong one"));
+            }
+        }
+        for position in 0..nr_cpus {
+            let online = self.online(lv.cpu_at[position].into()).is_some();
+            let (mut first, mut end) = (position, position + 1);
+            for domain in &lv.domain[..lv.nr_levels as usize] {
+                let span = domain[position];
+                let (from, to) = (usize::from(span.first), usize::from(span.end));
+                if !online || from > first || to < end || to > nr_cpus {
+                    return Err(format!("position {position} is in impossible domains"));
+                }
+                (first, end) = (from, to);
+            }
+        }
         Ok(())
     }
 
@@ -111,6 +144,63 @@ impl Tables {
             (Some(a), Some(b)) if a.node == b.node => Distance::SameNode,
             _ => Distance::Farther,
         }
+    }
+
+    /// The levels' parts that are in use, in the order of a file.
+    fn each_levels_part(
+        levels: &mut intf::place_levels,
+        nr_cpu_ids: usize,
+        mut f: impl FnMut(&mut [u8]),
+    ) {
+        let (nr_levels, nr_cpus) = (levels.nr_levels as usize, levels.nr_cpus as usize);
+        for kind in &mut levels.kind[..nr_levels] {
+            f(raw::bytes_mut(kind));
+        }
+        for position in &mut levels.position[..nr_cpu_ids] {
+            f(raw::bytes_mut(position));
+        }
+        for cpu in &mut levels.cpu_at[..nr_cpus] {
+            f(raw::bytes_mut(cpu));
+        }
+        for domain in &mut levels.domain[..nr_levels] {
+            for span in &mut domain[..nr_cpus] {
+                f(raw::bytes_mut(span));
+            }
+        }
+    }
+
+    /// Bytes of the levels.
+    pub fn levels_bytes(&self) -> Vec<u8> {
+        let mut levels = self.levels.clone();
+        let mut bytes = Vec::new();
+        for n in [levels.nr_levels, levels.nr_cpus] {
+            bytes.extend(n.to_le_bytes());
+        }
+        Self::each_levels_part(&mut levels, self.wheres.len(), |part| bytes.extend(&*part));
+        bytes
+    }
+
+    /// Takes over what [`Tables::levels_bytes`] made, for CPUs that are known.  False: it is not that.
+    pub fn read_levels(&mut self, bytes: &[u8]) -> bool {
+        let Some((head, rest)) = bytes.split_at_checked(8) else {
+            return false;
+        };
+        let word = |i: usize| u32::from_le_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
+        let (nr_levels, nr_cpus) = (word(0), word(4));
+        let nr_cpu_ids = self.wheres.len();
+        if nr_levels > intf::PLACE_MAX_LEVELS || nr_cpus as usize > nr_cpu_ids {
+            return false;
+        }
+        let (l, n) = (nr_levels as usize, nr_cpus as usize);
+        if rest.len() != 4 * l + 2 * nr_cpu_ids + 2 * n + 4 * l * n {
+            return false;
+        }
+        let levels = &mut self.levels;
+        (levels.nr_levels, levels.nr_cpus) = (nr_levels, nr_cpus);
+        levels.position.fill(intf::PLACE_NO_POSITION as u16);
+        let mut cursor = Cursor(rest);
+        Self::each_levels_part(levels, nr_cpu_ids, |part| cursor.take(part));
+        true
     }
 
     /// Bytes of a cache's description, without its hints, which change all the time.

@@ -37,10 +37,15 @@ churn() {
 } >/dev/null 2>&1
 
 sysctl -q kernel.bpf_stats_enabled=1
-echo +cpuset >$CGROUPS/cgroup.subtree_control
-mkdir $CGROUPS/churn0 $CGROUPS/churn1
 start --verify-slots
 read_settings
+# Made now, since this shell runs at realtime priority: under load it has to be brief.
+for ((i = 0; i < 1000; i++)); do
+	random_items
+	echo "${ITEMS[@]}"
+done >/tmp/lines
+echo +cpuset >$CGROUPS/cgroup.subtree_control
+mkdir $CGROUPS/churn0 $CGROUPS/churn1
 bench 0 1
 sched_stress
 load stress-ng --fork 1 --timeout 3600
@@ -69,21 +74,16 @@ churn_on >$OUT/churned &
 CHURN=$!
 
 # A switch a line, read by one process.
-line() {
-	random_items
-	echo "${ITEMS[@]}"
-}
-while going; do
-	line
+while going && read -r line; do
+	echo "$line"
 	usleep 500000
-done | scx_place policy set - >$OUT/slow 2>&1
+done </tmp/lines | scx_place policy set - >$OUT/slow 2>&1
 note slow.status $?
 wait $CHURN
 note churn.state "$(state)"
 echo "guest: $(grep -c since $OUT/slow) switches, $(wc -l <$OUT/churned) changes, $(state)"
 
 # And now as fast as it goes, for a while.
-for ((i = 0; i < 2000; i++)); do line; done >/tmp/lines
 timeout 30 scx_place policy set - </tmp/lines >$OUT/fast 2>&1
 note fast.state "$(state)"
 echo "guest: $(grep -c since $OUT/fast) fast switches, $(state)"

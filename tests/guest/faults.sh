@@ -13,6 +13,10 @@ work() {
 sysctl -q kernel.bpf_stats_enabled=1
 start --verify-slots --inject lost=2,stale=3,publish=5 --policy fork=v48
 read_settings
+for ((i = 0; i < 120; i++)); do
+	random_items
+	echo "${ITEMS[@]}"
+done >/tmp/lines
 work
 for rule in claim=test_and_clear idle_search=mainline_46 idle_search=sis_49 claim=test_only; do
 	switch "${rule#*=}" $rule
@@ -22,10 +26,7 @@ done
 
 # Late publications one after the other.
 gather
-for ((i = 0; i < 120; i++)); do
-	random_items
-	echo "${ITEMS[@]}"
-done | timeout 60 scx_place policy set - >$OUT/switched 2>&1
+timeout 60 scx_place policy set - </tmp/lines >$OUT/switched 2>&1
 note state "$(state)"
 quiet
 sleep 1

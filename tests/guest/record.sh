@@ -35,7 +35,14 @@ mapfile -t VALUES < <(placement_values)
 for value in "${VALUES[@]}"; do
 	axis=${value% *} name=${value#* }
 	switch "$axis.$name" "$axis=$name"
-	record "$axis.$name"
+	if [[ $axis == fork ]]; then
+		load bash -c 'while :; do for ((i = 0; i < 4; i++)); do sleep 0.01 & done; wait; done'
+		FORKS=$!
+		record "$axis.$name" 10s
+		kill -KILL -- "-$FORKS"
+	else
+		record "$axis.$name"
+	fi
 	echo "$axis $name" >>$OUT/recorded
 	scx_place policy reset >/dev/null
 done

@@ -228,7 +228,8 @@ impl std::fmt::Debug for Words {
     }
 }
 
-/// A set of CPUs of any density; shrinks by losing members.
+/// A set of CPUs of any density, the rare ones on purpose: only CPU 0, one word whole, the last CPU of
+/// each word; shrinks by losing members.
 pub fn words() -> impl Strategy<Value = Words> {
     let any = || proptest::array::uniform16(proptest::bits::u64::ANY);
     let few =
@@ -245,6 +246,9 @@ pub fn words() -> impl Strategy<Value = Words> {
             w
         }),
         1 => Just([u64::MAX; 16]),
+        1 => Just(std::array::from_fn(|i| u64::from(i == 0))),
+        1 => (0..16usize).prop_map(|word| std::array::from_fn(|i| u64::from(i != word).wrapping_sub(1))),
+        1 => Just([1 << 63; 16]),
     ]
     .prop_map(Words)
 }
@@ -325,23 +329,26 @@ pub fn moment(idle_cores: IdleCores) -> impl Strategy<Value = Moment> {
         1 => Just(Place::Same),
         2 => (0..8usize).prop_map(Place::SameCore),
         4 => (0..1024usize).prop_map(Place::SameCache),
+        1 => Just(Place::SameCache(0)),
         2 => (0..1024usize).prop_map(Place::Anywhere),
     ];
     let recent = prop_oneof![
         2 => Just(Place::Nowhere),
+        1 => Just(Place::SameCache(0)),
         3 => (0..1024usize).prop_map(Place::SameCache),
         1 => (0..1024usize).prop_map(Place::Number),
     ];
     let sets = (words(), any::<bool>(), words(), words(), words(), words());
     let numbers = (
-        prop_oneof![1 => Just(0u32), 4 => 1..=12u32, 2 => 0..=120u32, 1 => Just(1024u32)],
+        prop_oneof![1 => Just(0u32), 2 => 1..=2u32, 3 => 1..=12u32, 2 => 0..=120u32, 1 => Just(1024u32)],
         any::<bool>(),
         prop_oneof![3 => Just(0b11u32), 3 => Just(0b10111u32), 2 => 0..32u32],
         prop_oneof![1 => Just(0u32), 3 => Just(1u32), 1 => 2..5u32],
         prop_oneof![Just(0u64), Just(u64::MAX), any::<u64>()],
     );
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    ((0..1024usize, prev, recent), sets, numbers, flags, loads()).prop_map(
+    let waker = prop_oneof![1 => Just(0usize), 5 => 0..1024usize];
+    ((waker, prev, recent), sets, numbers, flags, loads()).prop_map(
         move |((waker, prev, recent), sets, numbers, flags, loads)| {
             let (flips, cpu_loads, task_loads, capacities, (avg_idle_ns, scan_cost_ns)) = loads;
             let (idle, idle_by_core, sched_idle, allowed, missing, has_idle_cores) = sets;
@@ -386,8 +393,16 @@ fn loads() -> impl Strategy<Value = (Pair, Pair, Pair, Pair, (u64, u32))> {
         2 => (0..40u32, 0..400u32),
         2 => (0..400u32, 0..40u32),
     ];
-    let load = || prop_oneof![1 => Just(0u32), 4 => 0..3000u32, 1 => 0..100_000_000u32];
-    let capacity = || prop_oneof![3 => Just(1024u32), 1 => 1..=1024u32];
+    // Few different ones, so that some are equal.
+    let load = || {
+        prop_oneof![
+            1 => Just(0u32),
+            3 => 0..6u32,
+            3 => 0..3000u32,
+            1 => 0..100_000_000u32,
+        ]
+    };
+    let capacity = || prop_oneof![3 => Just(1024u32), 1 => Just(1u32), 1 => 1..=1024u32];
     let cost = prop_oneof![1 => Just(0u32), 3 => 0..3000u32, 1 => 0..2_000_000u32];
     (
         flips,
@@ -600,6 +615,7 @@ impl Scene {
             prev_capacity: f.capacities.1,
             avg_idle_ns: f.avg_idle_ns,
             scan_cost_ns: f.scan_cost_ns,
+            pad: garbage as u32,
             view: [
                 self.view(f, p, nw, garbage),
                 if w == p {
@@ -706,6 +722,7 @@ pub fn fork_moment() -> impl Strategy<Value = ForkMoment> {
     let load = prop_oneof![
         3 => Just(0u32),
         4 => (0..6u32).prop_map(|n| n * 512),
+        1 => 100..115u32,
         2 => 0..5000u32,
         1 => 0..100_000_000u32,
     ];
@@ -745,8 +762,8 @@ impl Scene {
         }
     }
 
-    /// What `fork=v48` of the policy files decides.
-    pub fn fork_v48(&self, f: &fork::Facts, garbage: u64) -> fork::Decision {
+    /// What the BPF program would copy at a fork.
+    pub fn fork_in(&self, f: &fork::Facts, garbage: u64) -> Box<intf::place_fork_in> {
         let words = |set: &BTreeSet<usize>| {
             let mut w = [0u64; 16];
             set.iter().for_each(|c| w[c / 64] |= 1 << (c % 64));
@@ -784,6 +801,12 @@ impl Scene {
                 capacity: f.capacity[c] as u16,
             };
         }
+        input
+    }
+
+    /// What `fork=v48` of the policy files decides.
+    pub fn fork_v48(&self, f: &fork::Facts, garbage: u64) -> fork::Decision {
+        let mut input = self.fork_in(f, garbage);
         // SAFETY: plain integers, for which zero is a value; then live structures.
         let out = unsafe {
             let mut out: intf::place_out = std::mem::zeroed();

@@ -107,6 +107,7 @@ struct place_in {
 	/* For idle_search=sis_49. */
 	u64 avg_idle_ns;		/* average idle time of the waker's CPU */
 	u32 scan_cost_ns;		/* avg_scan_cost_ns of the waker's cache */
+	u32 pad;			/* named, since records hold the bytes */
 	struct place_view view[2];	/* [0] cache of prev; [1] cache of waker, if another */
 };
 

@@ -14,9 +14,9 @@ random_cpus() {
 # does the rest. No realtime policies: before 7.0 nothing saves an ordinary task pinned behind one that never rests.
 sched_stress() {
 	if stress-ng --help | grep -q -e '--cpu-sched '; then
-		load stress-ng --cpu-sched 2 --timeout 3600
+		load stress-ng --cpu-sched 1 --timeout 3600
 	else
-		load stress-ng --affinity 4 --affinity-rand --resched 1 --timeout 3600
+		load stress-ng --affinity 1 --affinity-rand --timeout 3600
 	fi
 }
 

@@ -321,6 +321,18 @@ fn a_panic_is_a_failure_with_the_console_kept() {
     assert!(output.dmesg.contains("Kernel panic"), "{}", output.dmesg);
 }
 
+/// The emulation itself makes a kernel panic now and then while it boots.
+#[test]
+#[ignore = "boots a virtual machine; tools/test runs it"]
+fn a_panic_before_the_command_starts_gets_a_second_try() {
+    let vm = Vm::new().topology("1");
+    let output = vm.option("--append", "rdinit=/nonexistent").script("true");
+    assert_eq!(output.status, LOST, "{output:#?}");
+    let tries = output.stderr.matches("booting").count();
+    assert_eq!(tries, 2, "{}", output.stderr);
+    assert!(output.stderr.contains("once more"), "{}", output.stderr);
+}
+
 #[test]
 #[ignore = "boots a virtual machine; tools/test runs it"]
 fn an_early_power_off_is_a_failure_with_the_console_kept() {

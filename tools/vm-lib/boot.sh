@@ -87,6 +87,18 @@ boot() {
 	grep -q '^start ' "$RUN/status" || STEP_OPEN=1
 }
 
+# Now and then the emulation itself makes a kernel panic while it boots: a guest whose command has not started gets a
+# second try. A command that makes it panic gets none.
+boot_again() {
+	! grep -q '^start ' "$RUN/status" || return 0
+	grep -a -q 'Kernel panic' "$RUN/console.log" 2>/dev/null || return 0
+	mv "$RUN/console.log" "$RUN/console.first.log"
+	rm -f "$RUN"/{output.pipe,status.pipe,files.tar}
+	((STEP_OPEN == 0)) || step_fail
+	say "the guest panicked before the command started (console: $RUN/console.first.log); once more"
+	boot
+}
+
 # A failure of the guest itself: its console is the evidence.
 lost() {
 	local status=$1
@@ -165,6 +177,7 @@ run_guest() {
 	build_run_initramfs "$RUN/initrd"
 	set_machine
 	boot
+	boot_again
 	trap 'save_kernel_log; clean_up' EXIT
 	judge
 	deliver_files

@@ -326,7 +326,7 @@ fn a_panic_is_a_failure_with_the_console_kept() {
 #[ignore = "boots a virtual machine; tools/test runs it"]
 fn a_panic_before_the_command_starts_gets_a_second_try() {
     let vm = Vm::new().topology("1");
-    let output = vm.option("--append", "rdinit=/nonexistent").script("true");
+    let output = vm.append("rdinit=/nonexistent").script("true");
     assert_eq!(output.status, LOST, "{output:#?}");
     let tries = output.stderr.matches("booting").count();
     assert_eq!(tries, 2, "{}", output.stderr);

@@ -115,7 +115,7 @@ fn ops_name() -> String {
 }
 
 /// True after Ctrl-C, SIGTERM or SIGHUP.
-fn stop_on_signals() -> Result<Arc<AtomicBool>> {
+pub(crate) fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let seen = stop.clone();
     ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed))

@@ -13,7 +13,6 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context, Result};
@@ -24,7 +23,7 @@ use super::format::{End, Info, Writer};
 use super::tables::Tables;
 use crate::control::{call, ClientError, RecordingReport, Request, Response};
 use crate::topology::Machine;
-use crate::{sys, time};
+use crate::{scheduler, sys, time};
 
 /// How often the scheduler hears of the recorder; it waits some times longer.
 const POLL: Duration = Duration::from_secs(1);
@@ -185,7 +184,7 @@ fn progress(since: Instant, duration: Duration, output: &Output, dropped: u64) {
 /// No scheduler, another recorder, the file cannot be written, or the recording ended early; what
 /// was recorded until then is in the file.
 pub fn run(options: &Options) -> Result<String> {
-    let stop = stop_on_signals()?;
+    let stop = scheduler::stop_on_signals()?;
     // Takes long on a busy machine, and the scheduler waits for a recorder only so long.
     let tables = Tables::from(&Machine::from_system()?.layout());
     let (mut grant, opened) = Grant::open(&options.socket, options.one_in)?;
@@ -306,12 +305,4 @@ fn finish(options: &Options, output: Output, last: Option<&RecordingReport>) -> 
          ({per_record:.0} a record), policies: {}\n",
         known.len()
     ))
-}
-
-fn stop_on_signals() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let seen = stop.clone();
-    ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed))
-        .context("installing the signal handler")?;
-    Ok(stop)
 }

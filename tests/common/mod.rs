@@ -74,7 +74,7 @@ impl Output {
         let place = self
             .stderr
             .lines()
-            .find_map(|line| line.strip_prefix("--- console log: ")?.strip_suffix(" ---"))
+            .find_map(|line| line.strip_prefix("--- console log: ")?.split(" (").next())
             .unwrap_or_else(|| panic!("no console log is named: {self:#?}"));
         String::from_utf8_lossy(&fs::read(place).expect("the console log is kept")).into_owned()
     }

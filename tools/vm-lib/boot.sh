@@ -99,16 +99,15 @@ boot_again() {
 	boot
 }
 
-# A failure of the guest itself: its console is the evidence.
+# A failure of the guest itself: its console is the evidence, also that it says nothing, as some boots do.
 lost() {
 	local status=$1
 	shift
 	complain "$@"
-	if [[ -s $RUN/console.log ]]; then
-		printf -- '--- last lines of the console ---\n' >&2
-		tail -n $CONSOLE_TAIL "$RUN/console.log" | tr -d '\r' >&2
-		printf -- '--- console log: %s/console.log ---\n' "$RUN" >&2
-	fi
+	printf -- '--- last lines of the console ---\n' >&2
+	tail -n $CONSOLE_TAIL "$RUN/console.log" 2>/dev/null | tr -d '\r' >&2 || true
+	printf -- '--- console log: %s/console.log (%s bytes) ---\n' \
+		"$RUN" "$(stat -c %s "$RUN/console.log" 2>/dev/null || echo no)" >&2
 	exit "$status"
 }
 

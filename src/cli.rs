@@ -168,6 +168,11 @@ pub enum PolicyCommand {
         #[arg(required = true, value_name = "ITEM")]
         items: Vec<String>,
     },
+    /// Set a preset: the settings of a kernel, or of a column of a mail, under one name
+    Preset {
+        /// Without it, all presets are shown
+        name: Option<String>,
+    },
     /// Go back to the policy that the scheduler was started with
     Reset,
     /// List every setting with its values or range, its meaning and where it comes from

@@ -85,6 +85,13 @@ fn policy_command(args: &PolicyArgs) -> Result<()> {
         None => Request::PolicyGet,
         Some(PolicyCommand::List) if args.json => return print_json(&policy::show::list_json()),
         Some(PolicyCommand::List) => return print(&policy::show::list()),
+        Some(PolicyCommand::Preset { name: None }) if args.json => {
+            return print_json(&policy::show::presets_json())
+        }
+        Some(PolicyCommand::Preset { name: None }) => return print(&policy::show::presets()),
+        Some(PolicyCommand::Preset { name: Some(name) }) => {
+            set_request(&[format!("preset={name}")])?
+        }
         Some(PolicyCommand::Reset) => Request::PolicyReset,
         Some(PolicyCommand::Set { items }) if *items == ["-"] => return set_by_lines(args),
         Some(PolicyCommand::Set { items }) => set_request(items)?,

@@ -176,6 +176,14 @@ impl Policy {
         axes.chain(params.map(|(param, &number)| Item::Param { param, number }))
     }
 
+    /// The presets all of whose settings this policy has.
+    pub fn presets(&self) -> impl Iterator<Item = &'static table::Preset> + '_ {
+        let is_in_force = |preset: &&table::Preset| {
+            parse::preset_items(preset).is_ok_and(|items| items.iter().all(|item| self.has(item)))
+        };
+        table().presets.iter().filter(is_in_force)
+    }
+
     /// The settings of this policy that `other` has differently.
     pub fn changes_from(&self, other: &Policy) -> Vec<Item> {
         self.items().filter(|item| !other.has(item)).collect()

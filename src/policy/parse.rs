@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Reads `axis=value` and `param=number`.
+//! Reads `axis=value`, `param=number` and `preset=name`.
+//!
+//! A preset stands for a setting of each axis that it names and of all their parameters; what is written
+//! beside it goes before it, wherever it stands.
 //!
 //! Order of the checks of an item: a `=`, a known name, then for an axis a value of it, for a
-//! parameter a whole number in its range; of a list: no name twice.  The first failure ends the
+//! parameter a whole number in its range; of a list: no name twice, and one preset.  The first failure ends the
 //! parsing, so a list is either valid as a whole or nothing.
 
 use std::collections::HashSet;
 use std::fmt;
 
-use super::table::{nearest, table, Axis, Param};
+use super::table::{nearest, table, Axis, Param, Preset};
 use super::Item;
 
 /// Why a list of items is not valid.  Displayed as one line that says what would be.
@@ -29,6 +32,11 @@ pub enum ParseError {
         nearest: Option<&'static str>,
         /// Axes that do have such a value.
         others: Vec<&'static str>,
+    },
+    /// No preset of that name.
+    UnknownPreset {
+        name: String,
+        nearest: Option<&'static str>,
     },
     /// Not a whole number.
     NotANumber { param: &'static str, text: String },
@@ -68,6 +76,13 @@ impl fmt::Display for ParseError {
                     None => write!(f, " (it is one of {});", others.join(", "))?,
                 }
                 write!(f, " {axis} can be {}", values_of(axis).join(", "))
+            }
+            ParseError::UnknownPreset { name, nearest } => {
+                write!(f, "no preset {}", quote(name))?;
+                match nearest {
+                    Some(n) => write!(f, "; did you mean `{n}`?"),
+                    None => write!(f, "; `scx_place policy preset` shows all"),
+                }
             }
             ParseError::NotANumber { param, text } => {
                 write!(f, "{param}: {} is not a whole number; ", quote(text))?;
@@ -116,19 +131,65 @@ pub fn parse_items<S: AsRef<str>>(arguments: &[S]) -> Result<Vec<Item>, ParseErr
     let texts = arguments.iter().flat_map(|a| a.as_ref().split(','));
     let texts = texts.map(str::trim).filter(|t| !t.is_empty());
 
+    let mut preset = None;
     let mut seen = HashSet::new();
     let mut items = Vec::new();
     for text in texts {
+        if let Some(name) = preset_name(text) {
+            if preset.replace(find_preset(name)?).is_some() {
+                return Err(ParseError::Twice { name: PRESET });
+            }
+            continue;
+        }
         let item = parse_item(text)?;
         if !seen.insert(item.name()) {
             return Err(ParseError::Twice { name: item.name() });
         }
         items.push(item);
     }
-    match items.is_empty() {
+    let mut all = preset.map_or(Ok(Vec::new()), preset_items)?;
+    all.retain(|item| !seen.contains(item.name()));
+    all.extend(items);
+    match all.is_empty() {
         true => Err(ParseError::Empty),
-        false => Ok(items),
+        false => Ok(all),
     }
+}
+
+/// What is written where otherwise an axis or a parameter is named.
+const PRESET: &str = "preset";
+
+fn preset_name(text: &str) -> Option<&str> {
+    let (name, value) = text.split_once('=')?;
+    (name.trim() == PRESET).then_some(value.trim())
+}
+
+fn find_preset(name: &str) -> Result<&'static Preset, ParseError> {
+    table()
+        .preset(name)
+        .ok_or_else(|| ParseError::UnknownPreset {
+            name: name.into(),
+            nearest: nearest(name, table().presets.iter().map(|p| p.name)),
+        })
+}
+
+/// All that a preset sets: the values it names, and each parameter of their axes.
+pub fn preset_items(preset: &Preset) -> Result<Vec<Item>, ParseError> {
+    let named = (preset.settings.iter()).map(|text| parse_item(text));
+    let named = named.collect::<Result<Vec<_>, _>>()?;
+    let axes = named.iter().filter_map(|item| match item {
+        Item::Axis { axis, .. } => Some(&table().axes[*axis]),
+        Item::Param { .. } => None,
+    });
+    let defaults = axes
+        .flat_map(|axis| &axis.params)
+        .map(|&param| Item::Param {
+            param,
+            number: table().params[param].default,
+        });
+    let others = defaults.filter(|d| named.iter().all(|n| n.name() != d.name()));
+    let others: Vec<_> = others.collect();
+    Ok(named.into_iter().chain(others).collect())
 }
 
 /// Reads one item.
@@ -193,7 +254,7 @@ fn parse_number(param: &'static Param, text: &str) -> Result<Item, ParseError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Policy;
+    use super::super::{Origin, Policy};
     use super::*;
 
     fn error(text: &str) -> String {
@@ -227,6 +288,47 @@ mod tests {
         let two = parse_items(&["idle_search=none", " affine = off"]).unwrap();
         assert_eq!(one, two);
         assert_eq!(one.len(), 2);
+    }
+
+    /// Each reads, names a value of every axis whose parameters it changes, and nothing twice.
+    #[test]
+    fn presets_are_valid() {
+        for preset in &table().presets {
+            let items = preset_items(preset).unwrap_or_else(|e| panic!("{}: {e}", preset.name));
+            let names: HashSet<_> = items.iter().map(Item::name).collect();
+            assert_eq!(names.len(), items.len(), "{}", preset.name);
+            for item in &items {
+                let Item::Param { param, .. } = item else {
+                    continue;
+                };
+                let axis = table().axes[table().params[*param].axis].name;
+                assert!(
+                    names.contains(axis),
+                    "{}: {item} without {axis}",
+                    preset.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_preset_sets_what_it_names_and_gives_way() {
+        let preset = table().preset("v6.12").unwrap();
+        let before = parse_items(&["wa_bias=0,affine=off,claim=test_only"]).unwrap();
+        let items = parse_items(&["fork=stay,preset=v6.12", "sis_fudge=7"]).unwrap();
+        let policy = Policy::from_command_line(&before).with(&items, Origin::CommandLine);
+        let text = super::super::join_items(&policy.changes_from(&Policy::default()));
+        assert_eq!(text, "claim=test_only sis_fudge=7");
+        assert_eq!(items.len(), preset_items(preset).unwrap().len());
+        assert_eq!(
+            error("preset=v6.13"),
+            "no preset `v6.13`; did you mean `v6.12`?"
+        );
+        assert_eq!(
+            error("preset="),
+            "no preset ``; `scx_place policy preset` shows all"
+        );
+        assert_eq!(error("preset=v6.12,preset=v6.12"), "preset is set twice");
     }
 
     #[test]

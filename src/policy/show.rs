@@ -34,7 +34,61 @@ pub fn policy(policy: &Policy) -> String {
             ]);
         }
     }
-    render::lines(&out)
+    let presets: Vec<_> = policy.presets().map(|p| p.name).collect();
+    match presets.is_empty() {
+        true => render::lines(&out),
+        false => format!("{}\npreset {}\n", render::lines(&out), presets.join(", ")),
+    }
+}
+
+/// The presets with their settings and what they follow.
+pub fn presets() -> String {
+    let mut out = String::from(
+        "Set with `scx_place policy preset NAME`, or as preset=NAME wherever settings are given; what is\n\
+         written beside it goes before it.  A preset sets the axes it names with all their parameters.\n",
+    );
+    for preset in &table().presets {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "\n{} ({})\n  {}",
+            preset.name, preset.provenance, preset.help
+        );
+        let settings = textwrap(&preset.settings, render::WIDTH as usize - 4);
+        settings
+            .iter()
+            .for_each(|line| out.push_str(&format!("    {line}\n")));
+    }
+    out
+}
+
+/// Words in lines of at most `width` characters.
+fn textwrap(words: &[&str], width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in words {
+        let line = lines
+            .last_mut()
+            .filter(|l| l.len() + 1 + word.len() <= width);
+        match line {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) => line.push_str(&format!(" {word}")),
+            None => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
+/// [`presets`] as JSON, in the order of the table.
+pub fn presets_json() -> serde_json::Value {
+    let presets = table().presets.iter().map(|p| {
+        json!({
+            "name": p.name,
+            "settings": p.settings,
+            "help": p.help,
+            "provenance": p.provenance,
+        })
+    });
+    json!({ "presets": presets.collect::<Vec<_>>() })
 }
 
 /// Every axis with its values and parameters: help, range, provenance.
@@ -49,6 +103,8 @@ pub fn list() -> String {
         let _ = writeln!(out, "\n{} ({scope})\n  {}", axis.name, axis.help);
         out.push_str(&indent(&render::lines(&axis_rows(axis))));
     }
+    out.push('\n');
+    out.push_str("Presets, several settings under one name: `scx_place policy preset`.\n");
     out
 }
 
@@ -130,7 +186,7 @@ pub fn list_json() -> serde_json::Value {
             "params": params.collect::<Vec<_>>(),
         })
     });
-    json!({ "axes": axes.collect::<Vec<_>>() })
+    json!({ "axes": axes.collect::<Vec<_>>(), "presets": presets_json()["presets"] })
 }
 
 /// The settings in the shortest form, for `--help`: axes with their values, parameters with their
@@ -188,6 +244,22 @@ mod tests {
         assert!(text.contains("set 14:43:06Z,"), "{text}");
         assert!(text.contains("generation 123456"), "{text}");
         fits(&text);
+    }
+
+    #[test]
+    fn presets_fit_and_are_told() {
+        fits(&presets());
+        let preset = &table().presets[0];
+        let items = [format!("preset={}", preset.name)];
+        let items = super::super::parse::parse_items(&items).unwrap();
+        let text = policy(&Policy::from_command_line(&items));
+        assert!(
+            text.ends_with(&format!("preset {}\n", preset.name)),
+            "{text}"
+        );
+        let other = super::super::parse::parse_items(&["wa_idle=0,sis_fudge=1"]).unwrap();
+        let text = policy(&Policy::from_command_line(&other));
+        assert!(!text.contains("preset"), "{text}");
     }
 
     #[test]

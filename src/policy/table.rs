@@ -89,6 +89,17 @@ pub struct Param {
     pub max: u32,
 }
 
+/// Settings under one name: a column of a mail, or a kernel.
+#[derive(Debug)]
+pub struct Preset {
+    pub name: &'static str,
+    /// A value for each axis it sets, and numbers of parameters of these axes, as they are written.
+    pub settings: Vec<&'static str>,
+    pub help: &'static str,
+    /// The kernel version or the mail it follows.
+    pub provenance: &'static str,
+}
+
 /// A set of branches of which a decision takes exactly one (but for `event` and `sum`).
 #[derive(Debug)]
 pub struct Stage {
@@ -124,6 +135,7 @@ pub struct Table {
     pub axes: Vec<Axis>,
     pub values: Vec<Value>,
     pub params: Vec<Param>,
+    pub presets: Vec<Preset>,
     pub stages: Vec<Stage>,
     pub counters: Vec<Counter>,
 }
@@ -160,6 +172,11 @@ impl Table {
                 &intf::place_stages,
                 &intf::place_counters,
             )
+        };
+        // SAFETY: the host build gives the length of its own array.
+        let presets = unsafe {
+            let n = intf::place_nr_presets as usize;
+            std::slice::from_raw_parts(intf::place_presets.as_ptr(), n)
         };
         let axis_names: Vec<_> = axes.iter().map(|a| text(a.name)).collect();
         let stage_names: Vec<_> = stages.iter().map(|s| text(s.name)).collect();
@@ -228,10 +245,20 @@ impl Table {
             })
             .collect();
 
+        let presets = (presets.iter())
+            .map(|p| Preset {
+                name: text(p.name),
+                settings: text(p.settings).split(' ').collect(),
+                help: text(p.help),
+                provenance: text(p.provenance),
+            })
+            .collect();
+
         Table {
             axes,
             values,
             params,
+            presets,
             stages,
             counters,
         }
@@ -245,6 +272,11 @@ impl Table {
     /// The parameter of that name; parameter names are unique through all axes.
     pub fn param(&self, name: &str) -> Option<&Param> {
         self.params.iter().find(|p| p.name == name)
+    }
+
+    /// The preset of that name.
+    pub fn preset(&self, name: &str) -> Option<&Preset> {
+        self.presets.iter().find(|p| p.name == name)
     }
 
     /// The value of that name on that axis.
@@ -331,7 +363,8 @@ mod tests {
         let axes = t.axes.iter().map(|a| a.help);
         let values = t.values.iter().flat_map(|v| [v.help, v.provenance]);
         let params = t.params.iter().flat_map(|p| [p.help, p.provenance, p.unit]);
-        for s in axes.chain(values).chain(params) {
+        let presets = (t.presets.iter()).flat_map(|p| [p.name, p.help, p.provenance]);
+        for s in axes.chain(values).chain(params).chain(presets) {
             assert!(!s.is_empty() && !s.contains(char::is_control), "{s:?}");
         }
     }

@@ -28,6 +28,13 @@ const struct place_param_info place_params[PLACE_NR_PARAMS] = {
 #include "table.h"
 };
 
+const struct place_preset_info place_presets[] = {
+#define PLACE_PRESET(name, settings, help, provenance) { name, settings, help, provenance },
+#include "table.h"
+};
+
+const u32 place_nr_presets = sizeof(place_presets) / sizeof(place_presets[0]);
+
 const struct place_stage_info place_stages[PLACE_NR_STAGES] = {
 #define PLACE_STAGE(stage, help) { #stage, help },
 #include "counters.h"

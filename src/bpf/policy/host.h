@@ -26,6 +26,10 @@ struct place_param_info {
 	u32 dflt, min, max;
 };
 
+struct place_preset_info {
+	const char *name, *settings, *help, *provenance;
+};
+
 struct place_stage_info {
 	const char *name, *help;
 };
@@ -37,6 +41,8 @@ struct place_counter_info {
 extern const struct place_axis_info place_axes[PLACE_NR_AXES];
 extern const struct place_value_info place_values[PLACE_NR_VALUES];
 extern const struct place_param_info place_params[PLACE_NR_PARAMS];
+extern const struct place_preset_info place_presets[];
+extern const u32 place_nr_presets;
 extern const struct place_stage_info place_stages[PLACE_NR_STAGES];
 extern const struct place_counter_info place_counters[PLACE_NR_COUNTERS];
 

@@ -11,6 +11,9 @@
  *   PLACE_VALUE(axis, value, help, provenance)
  *   PLACE_PARAM(axis, name, default, min, max, unit, help, provenance)
  *       axis: the axis the parameter belongs to.
+ *   PLACE_PRESET(name, settings, help, provenance)
+ *       settings: a value for each axis that the preset sets, and numbers of parameters of these
+ *       axes; their other parameters go to their defaults.  What it does not name stays as it is.
  *
  * Provenance: the kernel version or the mail a rule follows, the words of policies.md.
  */
@@ -23,6 +26,9 @@
 #endif
 #ifndef PLACE_PARAM
 #define PLACE_PARAM(axis, name, dflt, min, max, unit, help, provenance)
+#endif
+#ifndef PLACE_PRESET
+#define PLACE_PRESET(name, settings, help, provenance)
 #endif
 
 PLACE_AXIS(idle_search, sis_modern, PLACEMENT,
@@ -110,6 +116,11 @@ PLACE_VALUE(balance, newidle,
 PLACE_AXIS(cpufreq, max, MACHINE, "The performance level asked of the CPU frequency governor")
 PLACE_VALUE(cpufreq, max, "The maximum, as sched_ext leaves it", "sched_ext")
 
+PLACE_PRESET("v6.12",
+	     "idle_search=sis_modern affine=wa_414 fork=v48 newload=full fair=cfs_61 buddy=off group=none",
+	     "The modern rules", "v6.12")
+
 #undef PLACE_AXIS
 #undef PLACE_VALUE
 #undef PLACE_PARAM
+#undef PLACE_PRESET

@@ -182,6 +182,10 @@ pub fn start(handle: Handle, path: Option<&Path>) -> Result<Server> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use super::*;
     use crate::latency::Latency;
     use crate::level::Level;
@@ -230,5 +234,89 @@ mod tests {
         let json = metrics.to_json().unwrap();
         let back: Metrics = serde_json::from_value(json).unwrap();
         assert_eq!(back, metrics);
+    }
+
+    /// A scheduler that answers every question with a report, and its statistics socket.
+    fn with_socket(test: impl FnOnce(&Path)) {
+        let dir = std::env::temp_dir().join(format!("scx_place-metrics-{}", std::process::id()));
+        let control = crate::control::Server::start(&dir.join("control.sock")).unwrap();
+        let path = dir.join("stats");
+        let stats = start(control.handle(), Some(&path)).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let answers = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                if let Some((_, responder)) = control.recv_timeout(Duration::from_millis(20)) {
+                    responder.send(Response::Stats(report(10, 1, 100)));
+                }
+            }
+        });
+        test(&path);
+        stop.store(true, Ordering::Relaxed);
+        answers.join().unwrap();
+        drop(stats);
+        assert!(!path.exists(), "the socket was left behind");
+        let _ = fs::remove_dir_all(&dir);
+    }
+
+    /// What the field of a struct's description is: a number, or a map of structs of that name.
+    fn kind(field: &serde_json::Value) -> &str {
+        let of_map = field.pointer("/dict/datum/struct");
+        let found = field.get("datum").or(of_map).and_then(|kind| kind.as_str());
+        found.unwrap_or_else(|| panic!("neither a number nor a map: {field}"))
+    }
+
+    /// As scxtop and the OpenMetrics script go about it: the description first, a line of JSON each
+    /// way, then the numbers it promises, each a gauge with a name of its own.
+    #[test]
+    fn the_socket_describes_what_it_serves() {
+        use std::io::{BufRead, BufReader, Write};
+
+        with_socket(|path| {
+            let stream = std::os::unix::net::UnixStream::connect(path).unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap());
+            let mut ask = |request: &str| -> serde_json::Value {
+                writeln!(&stream, r#"{{"req":"{request}","args":{{}}}}"#).unwrap();
+                let mut line = String::new();
+                lines.read_line(&mut line).unwrap();
+                let reply: serde_json::Value = serde_json::from_str(&line).unwrap();
+                assert_eq!(reply["errno"], 0, "{reply}");
+                reply["args"]["resp"].clone()
+            };
+            let meta = ask("stats_meta");
+            let structs = meta.as_object().unwrap();
+            let top: Vec<_> = structs
+                .values()
+                .filter(|s| s.get("top").is_some())
+                .collect();
+            assert_eq!(top.len(), 1, "{meta}");
+            for _ in 0..2 {
+                let stats = ask("stats");
+                let mut gauges = std::collections::BTreeSet::new();
+                for (name, field) in top[0]["fields"].as_object().unwrap() {
+                    assert!(field["desc"].is_string(), "{name}");
+                    let value = &stats[name];
+                    if matches!(kind(field), "u64" | "i64" | "float") {
+                        assert!(value.is_number(), "{name}: {value}");
+                        assert!(gauges.insert(name.clone()), "{name} twice");
+                        continue;
+                    }
+                    let inner = &structs[kind(field)];
+                    assert!(inner["user"]["_om_label"].is_string(), "{inner}");
+                    let prefix = inner["user"]["_om_prefix"].as_str().unwrap();
+                    for (name, field) in inner["fields"].as_object().unwrap() {
+                        assert!(matches!(kind(field), "u64" | "float"), "{field}");
+                        assert!(gauges.insert(format!("{prefix}{name}")), "{name} twice");
+                        for (branch, value) in value.as_object().unwrap() {
+                            assert!(value[name].is_number(), "{branch}: {value}");
+                        }
+                    }
+                }
+                assert_eq!(
+                    stats.as_object().map(|s| s.len()),
+                    top[0]["fields"].as_object().map(|f| f.len())
+                );
+            }
+        });
     }
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# What is measured under load: latencies by the level, what tasks leave behind, utilisation, the longest wait.
+# What is measured under load: latencies by the level, what tasks leave behind, the longest wait.
 
 . /guest/lib.sh
 
@@ -87,21 +87,5 @@ for ((i = 0; i < 3; i++)); do
 	stats churn.idle$i
 	sleep 1
 done
-
-# Half of a CPU, alone there.
-load taskset -c 3 bash /guest/duty.sh
-sleep 3
-DUTY=$(processes bash | while read -r task; do
-	tr '\0' ' ' <"/proc/$task/cmdline" | grep -q '^bash /guest/duty.sh' && echo "$task"
-done)
-# Run time in ns, and the time in us.
-ran() { note "duty.$1" "$(cut -d' ' -f1 "/proc/$DUTY/schedstat") ${EPOCHREALTIME/[.,]/}"; }
-ran before
-for ((i = 0; i < 40; i++)); do
-	stats duty$i
-	usleep 30000
-done
-ran after
-quiet
 
 stop int INT

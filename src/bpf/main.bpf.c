@@ -402,8 +402,8 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	struct place_counters *cnt = counters_of(cpu, slot);
 	struct place_scratch *sc = scratch_at(cpu);
 	struct place_task *t = task_of(p);
-	u32 search = pol->axis[PLACE_AXIS_idle_search];
 	bool claimed = false;
+	u32 search;
 
 	check_slot(pol, cnt);
 	sc->in.waker = cpu;
@@ -417,6 +417,7 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		t->flags = (t->flags & ~PLACE_TASK_SYNC) | PLACE_TASK_WOKEN |
 			   (wake_flags & SCX_WAKE_SYNC ? PLACE_TASK_SYNC : 0);
 
+	search = pol->axis[PLACE_AXIS_idle_search];
 	if (unlikely(idle_search_reads_history(search)))
 		snapshot_history(p, &sc->in);
 	if (search == PLACE_idle_search_scx_default) {

@@ -660,7 +660,12 @@ impl Scene {
         garbage: u64,
     ) -> intf::place_out {
         let policy = native(affine, search);
-        let input = self.place_in(f, nw, garbage);
+        let mut input = self.place_in(f, nw, garbage);
+        // SAFETY: a live structure.
+        if unsafe { intf::place_host_idle_search_reads_history(&policy) } == 0 {
+            (input.avg_idle_ns, input.since_ran_ns) = (garbage, garbage as i64);
+            (input.scan_cost_ns, input.prev_nr_running) = (garbage as u32, garbage as u32);
+        }
         let llcs = &self.layout.llcs;
         let junk = garbage as u32;
         let mut out = intf::place_out {

@@ -19,8 +19,6 @@
 #include "idle_fused.h"
 #include "idle_history.h"
 
-_Static_assert(PLACE_idle_search_sis_util == PLACE_idle_search_sis_prop + 1, "by age");
-
 place_inline void search_begin(struct place_search *s, const struct place_where *t_at,
 			       struct place_out *out)
 {
@@ -66,10 +64,10 @@ place_inline void search_complete(const struct place_llc *llc, const struct plac
 }
 
 /*
- * scan_2637 to sis_util.  The target and its view are in *out, the size of the waker's cache in
+ * All rules but sis_modern.  The target and its view are in *out, the size of the waker's cache in
  * memory->waker_llc_cpus.
  */
-place_inline int idle_search_older(const struct place_policy *pol, const struct place_in *in,
+place_inline int idle_search_other(const struct place_policy *pol, const struct place_in *in,
 				   const struct place_llc *llc, struct place_search *memory,
 				   struct place_out *out, const u32 nw)
 {
@@ -83,19 +81,19 @@ place_inline int idle_search_older(const struct place_policy *pol, const struct 
 	search_begin(s, t_at, out);
 	if (rule == PLACE_idle_search_sis_util)
 		search_fused(in, llc, v, t_at, 0, s, &effects, nw);
-	else
+	else if (rule >= PLACE_idle_search_scan_2637 && rule <= PLACE_idle_search_sis_prop)
 		search_history(pol, rule, in, llc, v, t_at, memory->waker_llc_cpus, s, &effects, out, nw);
 	search_complete(llc, v, t_at, s, effects, out, nw);
 	return 0;
 }
 
-place_wide int idle_search_older_1(const struct place_policy *pol __arg_nonnull,
+place_wide int idle_search_other_1(const struct place_policy *pol __arg_nonnull,
 				   const struct place_in *in __arg_nonnull,
 				   const struct place_llc *llc __arg_nonnull,
 				   struct place_search *memory __arg_nonnull,
 				   struct place_out *out __arg_nonnull)
 {
-	return idle_search_older(pol, in, llc, memory, out, 1);
+	return idle_search_other(pol, in, llc, memory, out, 1);
 }
 
 /*
@@ -110,20 +108,18 @@ place_inline void idle_search(const struct place_policy *pol, const struct place
 {
 	struct place_search registers;
 	struct place_search *s = nw == 1 ? &registers : memory;
-	u32 rule = pol->axis[PLACE_AXIS_idle_search];
 	u16 effects = 0;
 
-	if (rule >= PLACE_idle_search_scan_2637 && rule <= PLACE_idle_search_sis_util) {
+	if (pol->axis[PLACE_AXIS_idle_search] != PLACE_idle_search_sis_modern) {
 		memory->waker_llc_cpus = waker_llc_cpus;
 		if (nw == 1)
-			idle_search_older_1(pol, in, llc, memory, out);
+			idle_search_other_1(pol, in, llc, memory, out);
 		else
-			idle_search_older(pol, in, llc, memory, out, nw);
+			idle_search_other(pol, in, llc, memory, out, nw);
 		return;
 	}
 	search_begin(s, t_at, out);
-	if (rule == PLACE_idle_search_sis_modern)
-		search_fused(in, llc, v, t_at, llc->nr_clusters, s, &effects, nw);
+	search_fused(in, llc, v, t_at, llc->nr_clusters, s, &effects, nw);
 	search_complete(llc, v, t_at, s, effects, out, nw);
 }
 

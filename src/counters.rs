@@ -247,7 +247,14 @@ const BEFORE_SCAN: &[&str] = &[
 ];
 /// Branches of `search` that end it without an idle CPU.  `kthread_stack` is none of them: the
 /// waker's CPU is about to be free, and the kernel counts it as found.
-const FAILED: &[&str] = &["no_budget", "budget_spent", "nothing"];
+const FAILED: &[&str] = &[
+    "no_budget",
+    "budget_spent",
+    "throttled",
+    "bounce_busy",
+    "bounce_hot",
+    "nothing",
+];
 
 /// See [`Derived`] for the definitions.
 pub fn derived(counters: &Counters) -> Derived {

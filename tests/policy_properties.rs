@@ -3,6 +3,7 @@
 //! Properties of the policy files on random machines: each rule decides what a plain loop over
 //! CPUs decides.  `PLACE_PROPTEST_CASES` sets the number of cases per rule; 100000 is the full run.
 
+mod branches;
 mod machines;
 mod naive;
 
@@ -12,7 +13,7 @@ use proptest::prelude::*;
 use machines::{
     counter, fork_moment, moment, recipe, words, IdleCores, Moment, Recipe, Scene, Words,
 };
-use naive::{Affine, Facts, IdleSearch, Wa414};
+use naive::{Affine, Facts, IdleSearch, Throttle, Wa414};
 use scx_place::bpf_intf as intf;
 use scx_place::policy::Policy;
 use scx_place::topology::{Cpu, Machine};
@@ -62,10 +63,23 @@ fn affine_rule() -> impl Strategy<Value = Affine> {
     ]
 }
 
-fn throttled_rule() -> impl Strategy<Value = IdleSearch> {
+fn throttle() -> impl Strategy<Value = Throttle> {
     let fudge = prop_oneof![Just(512u32), 1..=65536u32, 1..=4u32];
     let look_ns = prop_oneof![Just(60u32), 0..=10_000u32];
-    (fudge, look_ns).prop_map(|(fudge, look_ns)| IdleSearch::Sis49 { fudge, look_ns })
+    (fudge, look_ns).prop_map(|(fudge, look_ns)| Throttle { fudge, look_ns })
+}
+
+fn migration_cost() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => Just(500u32), 1 => Just(0), 1 => Just(u32::MAX), 1 => any::<u32>(), 1 => 1..=10_000u32]
+}
+
+/// The kernel's masks of idle CPUs and idle cores change one after the other.
+fn idle_cores() -> impl Strategy<Value = IdleCores> {
+    prop_oneof![2 => Just(IdleCores::Exact), 1 => Just(IdleCores::MissingCores)]
+}
+
+fn any_moment() -> impl Strategy<Value = Moment> {
+    idle_cores().prop_flat_map(moment)
 }
 
 fn check(
@@ -96,18 +110,52 @@ proptest! {
     }
 
     #[test]
-    fn sis_49(
-        r in recipe(), m in moment(IdleCores::Exact), a in affine_rule(), search in throttled_rule(),
+    fn scan_2637(r in recipe(), m in any_moment(), a in affine_rule()) {
+        check(&r, &m, a, IdleSearch::Scan2637)?;
+    }
+
+    #[test]
+    fn mason_first(r in recipe(), m in any_moment(), a in affine_rule()) {
+        check(&r, &m, a, IdleSearch::MasonFirst)?;
+    }
+
+    #[test]
+    fn mason_pkg(
+        r in recipe(), m in any_moment(), a in affine_rule(), cost_us in migration_cost(),
     ) {
-        check(&r, &m, a, search)?;
+        check(&r, &m, a, IdleSearch::MasonPkg(cost_us))?;
+    }
+
+    #[test]
+    fn peter_rfc(r in recipe(), m in any_moment(), a in affine_rule(), t in throttle()) {
+        check(&r, &m, a, IdleSearch::PeterRfc(t))?;
+    }
+
+    #[test]
+    fn sis_49(r in recipe(), m in moment(IdleCores::Exact), a in affine_rule(), t in throttle()) {
+        check(&r, &m, a, IdleSearch::Sis49(t))?;
     }
 
     #[test]
     fn sis_49_misses_idle_cores(
-        r in recipe(), m in moment(IdleCores::MissingCores), a in affine_rule(),
-        search in throttled_rule(),
+        r in recipe(), m in moment(IdleCores::MissingCores), a in affine_rule(), t in throttle(),
     ) {
-        check(&r, &m, a, search)?;
+        check(&r, &m, a, IdleSearch::Sis49(t))?;
+    }
+
+    #[test]
+    fn sis_avg_cpu(r in recipe(), m in any_moment(), a in affine_rule(), t in throttle()) {
+        check(&r, &m, a, IdleSearch::SisAvgCpu(t))?;
+    }
+
+    #[test]
+    fn sis_prop(r in recipe(), m in any_moment(), a in affine_rule(), t in throttle()) {
+        check(&r, &m, a, IdleSearch::SisProp(t))?;
+    }
+
+    #[test]
+    fn sis_util(r in recipe(), m in any_moment(), a in affine_rule()) {
+        check(&r, &m, a, IdleSearch::SisUtil)?;
     }
 
     #[test]
@@ -591,6 +639,8 @@ mod whole {
             task_loads: (0, 0),
             avg_idle_ns: 0,
             scan_cost_ns: 0,
+            prev_nr_running: 1,
+            since_ran_ns: 0,
         }
     }
 
@@ -603,7 +653,7 @@ mod whole {
     /// What hints change is tried with each of them.
     fn hinted(scene: &Scene, facts: &Facts) {
         let smt = scene.topology.core(0).len() > 1;
-        let throttle = IdleSearch::Sis49 {
+        let throttle = Throttle {
             fudge: 512,
             look_ns: 60,
         };
@@ -615,11 +665,20 @@ mod whole {
             // Without idle time any cost is too much.
             for scan_cost_ns in [0, 1] {
                 facts.scan_cost_ns = scan_cost_ns;
-                same(scene, &facts, Affine::Off, throttle);
+                same(scene, &facts, Affine::Off, IdleSearch::Sis49(throttle));
+                same(scene, &facts, Affine::Off, IdleSearch::SisAvgCpu(throttle));
+            }
+            // 3, 3, 4 and all CPUs.
+            for (avg_idle_ns, scan_cost_ns) in [(0, 0), (512, 0), (512 * 5, 3), (512 * 5, 0)] {
+                facts.avg_idle_ns = avg_idle_ns;
+                facts.scan_cost_ns = scan_cost_ns;
+                facts.recent = Some(avg_idle_ns as usize / 512 % 4);
+                same(scene, &facts, Affine::Off, IdleSearch::SisProp(throttle));
             }
             for (budget, recent) in [(0, None), (1, Some(0)), (2, None), (1, None), (3, Some(0))] {
                 facts.nr_idle_scan = vec![budget];
                 facts.recent = recent;
+                same(scene, &facts, Affine::Off, IdleSearch::SisUtil);
                 same(scene, &facts, Affine::Off, IdleSearch::SisModern);
             }
         }
@@ -630,7 +689,10 @@ mod whole {
             let (idle, allowed, prev) = (bits & 15, bits >> 4 & 15, (bits >> 8) as usize);
             let facts = moment(scene, prev, idle, 0, allowed);
             for affine in [Affine::Off, Affine::Always] {
+                same(scene, &facts, affine, IdleSearch::Scan2637);
                 same(scene, &facts, affine, IdleSearch::Mainline46);
+                same(scene, &facts, affine, IdleSearch::MasonFirst);
+                same(scene, &facts, affine, IdleSearch::MasonPkg(0));
             }
             hinted(scene, &facts);
             hinted(scene, &moment(scene, prev, idle & 9, 5, allowed));
@@ -738,6 +800,8 @@ mod found {
             task_loads: (0, 0),
             avg_idle_ns: 0,
             scan_cost_ns: 0,
+            prev_nr_running: 1,
+            since_ran_ns: 0,
         }
     }
 
@@ -856,10 +920,10 @@ mod found {
     #[test]
     fn the_throttle_of_v49_closes_behind_1953_ns() {
         let scene = scene((0..4).map(|id| cpu(id, id, None)).collect());
-        let search = IdleSearch::Sis49 {
+        let search = IdleSearch::Sis49(Throttle {
             fudge: 512,
             look_ns: 60,
-        };
+        });
         let decide = |scan_cost_ns, idle: &[usize]| {
             let facts = Facts {
                 idle: idle.iter().copied().collect(),

@@ -365,6 +365,184 @@ fn fair_queue_bounded_lag() {
     assert_eq!(bound(0, min_v, 88761), min_v - 50_000_000);
 }
 
+/// A wakeup on a cache of `cpus` CPUs, `threads` to a core, one of them the target: `idle` are idle,
+/// the wakee last ran on the target, and the waker runs on the last CPU.
+fn search(
+    items: &str,
+    (cpus, threads): (usize, usize),
+    target: usize,
+    idle: &[usize],
+    change: impl Fn(&mut intf::place_in),
+) -> intf::place_out {
+    let cpu = |id| Cpu {
+        id,
+        core: id / threads,
+        cluster: None,
+        llc: 0,
+        node: 0,
+    };
+    let layout = Machine {
+        nr_cpu_ids: cpus,
+        cpus: (0..cpus).map(cpu).collect(),
+        distance: vec![],
+    }
+    .layout();
+    let items = parse_items(&[items, "affine=off"]).expect("a policy");
+    let policy = Policy::from_command_line(&items).to_native(1, cpus as u32);
+    let whole = |c: &usize| (0..threads).all(|k| idle.contains(&(c / threads * threads + k)));
+    // SAFETY: plain integers, for which zero is a value; then live structures.
+    unsafe {
+        let mut input: intf::place_in = std::mem::zeroed();
+        let waker = cpus - 1;
+        (input.waker, input.prev, input.recent) = (waker as i32, target as i32, -1);
+        (input.waker_at, input.prev_at) = (layout.wheres[waker], layout.wheres[target]);
+        let view = &mut input.view[0];
+        for &c in idle {
+            view.idle.w[0] |= 1 << c;
+            view.idle_core.w[0] |= u64::from(whole(&c)) << c;
+        }
+        view.allowed.w[0] = u64::MAX >> (64 - cpus);
+        (input.waker_nr_running, input.prev_nr_running) = (1, 1);
+        change(&mut input);
+        let mut out = std::mem::zeroed();
+        let llc = &layout.llcs[0];
+        intf::place_host_wakeup(&policy, &input, llc, llc, &mut out, 1);
+        out
+    }
+}
+
+/// CPU and number of CPUs looked at.
+fn found(out: &intf::place_out) -> (i32, u32) {
+    (out.cpu, out.visited)
+}
+
+#[test]
+fn section_a_0_a_wider_domain_overrules() {
+    let near = |waker: usize, idle: &[usize]| {
+        search("idle_search=scan_2637", (8, 2), 2, idle, |input| {
+            input.waker = waker as i32;
+            let at = &mut input.waker_at;
+            (at.local, at.core) = (waker as u16, waker as u16 / 2 * 2);
+        })
+        .cpu
+    };
+    // The candidate of the core is overwritten by the cache's, unless the core holds both CPUs.
+    assert_eq!(near(7, &[0, 3]), 0);
+    assert_eq!(near(3, &[0, 3]), 3);
+    assert_eq!(near(3, &[0]), 2);
+}
+
+#[test]
+fn section_a_1_half_busy_cores_are_not_found() {
+    let to = |rule: &str, idle: &[usize]| search(rule, (8, 2), 2, idle, |_| {}).cpu;
+    // "An idle thread of some other half-busy core is never found."
+    assert_eq!(to("idle_search=mainline_46", &[0, 4, 6]), 2);
+    assert_eq!(
+        to("idle_search=mason_pkg,migration_cost_us=0", &[0, 4, 6]),
+        0
+    );
+    assert_eq!(to("idle_search=mason_first", &[0, 4, 6]), 0);
+    // An idle core is, unless the first idle CPU is taken for good.
+    assert_eq!(to("idle_search=mainline_46", &[0, 4, 5]), 4);
+    assert_eq!(to("idle_search=mason_pkg", &[0, 4, 5]), 4);
+    assert_eq!(to("idle_search=mason_first", &[0, 4, 5]), 0);
+}
+
+#[test]
+fn section_a_2_the_filter_of_mason_pkg() {
+    let to = |items: &str, nr, since_ran_ns| {
+        search(items, (8, 2), 2, &[5], |input| {
+            (input.prev_nr_running, input.since_ran_ns) = (nr, since_ran_ns);
+        })
+        .cpu
+    };
+    let default = "idle_search=mason_pkg";
+    assert_eq!(to(default, 1, 500_000), 5);
+    assert_eq!(to(default, 1, 499_999), 2);
+    assert_eq!(to(default, 2, 500_000), 2);
+    assert_eq!(to(default, 0, 500_000), 5);
+    let us = |n: u32| format!("idle_search=mason_pkg,migration_cost_us={n}");
+    assert_eq!(to(&us(0), 1, 0), 5);
+    assert_eq!(to(&us(1), 1, 999), 2);
+    assert_eq!(to(&us(1), 1, 1000), 5);
+    assert_eq!(to(&us(u32::MAX), 1, i64::MAX), 2);
+}
+
+/// The throttle closes at 1953 ns in v4.9, and a nanosecond earlier in v5.10.
+#[test]
+fn section_a_4_and_a_5_throttle() {
+    let scans = |rule: &str, avg_idle_ns, scan_cost_ns| {
+        let out = search(rule, (48, 1), 2, &[5], |input| {
+            (input.avg_idle_ns, input.scan_cost_ns) = (avg_idle_ns, scan_cost_ns);
+        });
+        out.cpu == 5
+    };
+    for (rule, most) in [
+        ("idle_search=peter_rfc", 1953),
+        ("idle_search=sis_49", 1953),
+        ("idle_search=sis_avg_cpu", 1952),
+    ] {
+        assert!(scans(rule, 1_000_000, most), "{rule}");
+        assert!(!scans(rule, 1_000_000, most + 1), "{rule}");
+        assert!(scans(rule, 512 * 1953, most), "{rule}");
+        assert!(!scans(rule, 512 * 1953 - 1, most), "{rule}");
+    }
+    assert!(scans("idle_search=sis_49", 0, 0));
+    assert!(!scans("idle_search=sis_avg_cpu", 511, 0));
+    let unfudged = "idle_search=peter_rfc,sis_fudge=1";
+    assert!(scans(unfudged, 2880, 2880));
+    assert!(!scans(unfudged, 2880, 2881));
+}
+
+/// nr = 48 * (idle / 512) / (cost + 1), at least 4; nr - 1 CPUs are looked at.
+#[test]
+fn section_a_5_sis_prop() {
+    let busy = |avg_idle_ns, scan_cost_ns| {
+        let out = search("idle_search=sis_prop", (48, 1), 2, &[], |input| {
+            (input.avg_idle_ns, input.scan_cost_ns) = (avg_idle_ns, scan_cost_ns);
+        });
+        assert_eq!(out.cpu, 2);
+        let updates = u32::from(out.effects) & intf::place_effects_PLACE_EFFECT_SCAN_COST;
+        (out.visited, (updates != 0).then_some(out.scan_cost_ns))
+    };
+    // 48 * 1953 = 93744.
+    assert_eq!(busy(1_000_000, 2879), (31, None)); // 93744 / 2880 = 32
+    assert_eq!(busy(1_000_000, 1952), (47, None)); // 48, one less than all
+    assert_eq!(busy(1_000_000, 1912), (48, Some(2033))); // 49; 1912 + (48 * 60 - 1912) / 8
+    assert_eq!(busy(1_000_000, 1913), (47, None)); // 93744 / 1914 = 48
+    assert_eq!(busy(1_000_000, 18_747), (4, None)); // 93744 / 18748 = 5
+    assert_eq!(busy(1_000_000, 18_748), (3, None)); // 4
+    assert_eq!(busy(1_000_000, 23_435), (3, None)); // not more than 4 times 23436
+    assert_eq!(busy(0, 1_000_000), (3, None));
+    assert_eq!(busy(511, 0), (3, None));
+    assert_eq!(busy(512, 0), (47, None)); // 48 / 1
+    let hit = |idle: &[usize]| {
+        let out = search("idle_search=sis_prop", (48, 1), 2, idle, |input| {
+            (input.avg_idle_ns, input.scan_cost_ns) = (0, 9);
+        });
+        found(&out)
+    };
+    // From the target on: 2, 3, 4.
+    assert_eq!(hit(&[4]), (4, 3));
+    assert_eq!(hit(&[5]), (2, 3));
+}
+
+/// The budget is nr_idle_scan CPUs, from behind the target on.
+#[test]
+fn section_a_5_sis_util() {
+    let to = |nr_idle_scan, idle: &[usize]| {
+        let out = search("idle_search=sis_util", (48, 1), 2, idle, |input| {
+            input.view[0].nr_idle_scan = nr_idle_scan;
+        });
+        found(&out)
+    };
+    assert_eq!(to(0, &[3]), (2, 0));
+    assert_eq!(to(1, &[3]), (3, 1));
+    assert_eq!(to(1, &[4]), (2, 1));
+    assert_eq!(to(46, &[0]), (0, 46));
+    assert_eq!(to(45, &[0]), (2, 45));
+}
+
 /// A fork on CPU 0 of a machine whose CPUs, one to a node, have these loads and are idle or not.
 fn fork_v48(cpus: &[(u32, bool)]) -> intf::place_out {
     let cpu = |id| Cpu {

@@ -35,7 +35,19 @@ fn config() -> ProptestConfig {
 
 /// Policies that differ in every placement axis that is read.
 fn policy() -> impl Strategy<Value = Policy> {
-    let searches = prop_oneof![Just("none"), Just("mainline_46"), Just("sis_modern")];
+    let searches = proptest::sample::select(vec![
+        "none",
+        "scan_2637",
+        "mainline_46",
+        "mason_first",
+        "mason_pkg",
+        "peter_rfc",
+        "sis_49",
+        "sis_avg_cpu",
+        "sis_prop",
+        "sis_util",
+        "sis_modern",
+    ]);
     let affines = prop_oneof![Just("off"), Just("always"), Just("wa_414")];
     let forks = prop_oneof![Just("stay"), Just("v48")];
     (searches, affines, forks).prop_map(|(search, affine, fork)| {

@@ -134,8 +134,6 @@ static __always_inline int snapshot(struct task_struct *p, struct place_scratch 
 	if (wt && t)
 		record_wakee(&wt->flips, t->key, bpf_jiffies64(), kernel_hz);
 	snapshot_affine(in, t, wt);
-	in->avg_idle_ns = c->avg_idle_ns;
-	in->scan_cost_ns = llc_w->avg_scan_cost_ns;
 
 	m.allowed = p->cpus_ptr;
 	m.idle = scx_bpf_get_idle_cpumask();
@@ -246,6 +244,21 @@ static __always_inline bool decide_and_claim(struct place_scratch *sc, struct pl
 	return false;
 }
 
+/* Effects that only older rules ask for. */
+static __noinline void apply_history_effects(struct place_scratch *sc)
+{
+	struct place_out *out = &sc->out;
+	struct place_task *wt;
+
+	if (out->effects & PLACE_EFFECT_SCAN_COST)
+		llc_at(sc->in.waker_at.llc)->avg_scan_cost_ns = out->scan_cost_ns;
+	if (out->effects & PLACE_EFFECT_WAKER_RECENT) {
+		wt = task_in_table((void *)bpf_get_current_task_btf());
+		if (wt)
+			wt->recent = sc->in.waker;
+	}
+}
+
 static __always_inline void apply_effects(struct place_scratch *sc, struct place_task *t,
 					  struct place_counters *cnt)
 {
@@ -259,8 +272,8 @@ static __always_inline void apply_effects(struct place_scratch *sc, struct place
 		llc->has_idle_cores = 0;
 		count_in(cnt, PLACE_CNT_event_cores_cleared, 1);
 	}
-	if (out->effects & PLACE_EFFECT_SCAN_COST)
-		llc_at(sc->in.waker_at.llc)->avg_scan_cost_ns = out->scan_cost_ns;
+	if (unlikely(out->effects & (PLACE_EFFECT_SCAN_COST | PLACE_EFFECT_WAKER_RECENT)))
+		apply_history_effects(sc);
 }
 
 static __always_inline void count_decision(const struct place_out *out, struct place_counters *cnt)
@@ -293,7 +306,7 @@ static __always_inline bool place_and_claim(struct task_struct *p, struct place_
 	apply_effects(sc, t, cnt);
 	count_decision(&sc->out, cnt);
 	if (unlikely(sampling()))
-		sample(sc, slot, p->pid, claimed);
+		sample(sc, slot, p, claimed);
 	return claimed;
 }
 
@@ -390,6 +403,7 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	struct place_scratch *sc = scratch_at(cpu);
 	struct place_task *t = task_of(p);
 	bool claimed = false;
+	u32 search;
 
 	check_slot(pol, cnt);
 	sc->in.waker = cpu;
@@ -403,7 +417,10 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		t->flags = (t->flags & ~PLACE_TASK_SYNC) | PLACE_TASK_WOKEN |
 			   (wake_flags & SCX_WAKE_SYNC ? PLACE_TASK_SYNC : 0);
 
-	if (pol->axis[PLACE_AXIS_idle_search] == PLACE_idle_search_scx_default) {
+	search = pol->axis[PLACE_AXIS_idle_search];
+	if (unlikely(idle_search_reads_history(search)))
+		snapshot_history(p, &sc->in);
+	if (search == PLACE_idle_search_scx_default) {
 		sc->out.cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &claimed);
 		sc->out.search = claimed ? PLACE_CNT_search_scx_idle : PLACE_CNT_search_scx_prev;
 		count_in(cnt, sc->out.search, 1);

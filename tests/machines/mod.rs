@@ -320,6 +320,8 @@ pub struct Moment {
     pub capacities: (u32, u32),
     pub avg_idle_ns: u64,
     pub scan_cost_ns: u32,
+    pub prev_nr_running: u32,
+    pub since_ran_ns: i64,
     /// What the parts of `place_in` hold that no rule may read.
     pub garbage: u64,
 }
@@ -350,7 +352,8 @@ pub fn moment(idle_cores: IdleCores) -> impl Strategy<Value = Moment> {
     let waker = prop_oneof![1 => Just(0usize), 5 => 0..1024usize];
     ((waker, prev, recent), sets, numbers, flags, loads()).prop_map(
         move |((waker, prev, recent), sets, numbers, flags, loads)| {
-            let (flips, cpu_loads, task_loads, capacities, (avg_idle_ns, scan_cost_ns)) = loads;
+            let (flips, cpu_loads, task_loads, capacities, history) = loads;
+            let (avg_idle_ns, scan_cost_ns, prev_nr_running, since_ran_ns) = history;
             let (idle, idle_by_core, sched_idle, allowed, missing, has_idle_cores) = sets;
             let (nr_idle_scan, scan_percent, force, waker_nr_running, garbage) = numbers;
             let (sync, kthread_a, kthread_b, affine_domain) = flags;
@@ -378,6 +381,8 @@ pub fn moment(idle_cores: IdleCores) -> impl Strategy<Value = Moment> {
                 capacities,
                 avg_idle_ns,
                 scan_cost_ns,
+                prev_nr_running,
+                since_ran_ns,
                 garbage,
             }
         },
@@ -386,8 +391,11 @@ pub fn moment(idle_cores: IdleCores) -> impl Strategy<Value = Moment> {
 
 type Pair = (u32, u32);
 
-/// Flips; loads of CPUs and tasks; capacities; idle time and scan cost.
-fn loads() -> impl Strategy<Value = (Pair, Pair, Pair, Pair, (u64, u32))> {
+/// Idle time and scan cost; tasks on the previous CPU; time since the wakee ran.
+type History = (u64, u32, u32, i64);
+
+/// Flips; loads of CPUs and tasks; capacities; what older searches read.
+fn loads() -> impl Strategy<Value = (Pair, Pair, Pair, Pair, History)> {
     let flips = prop_oneof![
         3 => (0..4u32, 0..4u32),
         2 => (0..40u32, 0..400u32),
@@ -409,8 +417,20 @@ fn loads() -> impl Strategy<Value = (Pair, Pair, Pair, Pair, (u64, u32))> {
         (load(), load()),
         (load(), load()),
         (capacity(), capacity()),
-        (0..=1_000_000u64, cost),
+        history(cost),
     )
+}
+
+fn history(cost: impl Strategy<Value = u32>) -> impl Strategy<Value = History> {
+    let nr_running = prop_oneof![1 => Just(0u32), 3 => Just(1u32), 1 => 2..5u32];
+    let since_ran_ns = prop_oneof![
+        2 => 490_000..510_000i64,
+        2 => Just(500_000i64),
+        2 => 1_000_000..10_000_000i64,
+        1 => -1000..1000i64,
+        1 => any::<i64>(),
+    ];
+    (0..=1_000_000u64, cost, nr_running, since_ran_ns)
 }
 
 /// A machine with its tables, and what a wakeup sees of it.
@@ -528,6 +548,8 @@ impl Scene {
             task_loads: m.task_loads,
             avg_idle_ns: m.avg_idle_ns,
             scan_cost_ns: m.scan_cost_ns,
+            prev_nr_running: m.prev_nr_running,
+            since_ran_ns: m.since_ran_ns,
         }
     }
 
@@ -614,8 +636,9 @@ impl Scene {
             waker_capacity: f.capacities.0,
             prev_capacity: f.capacities.1,
             avg_idle_ns: f.avg_idle_ns,
+            since_ran_ns: f.since_ran_ns,
             scan_cost_ns: f.scan_cost_ns,
-            pad: garbage as u32,
+            prev_nr_running: f.prev_nr_running,
             view: [
                 self.view(f, p, nw, garbage),
                 if w == p {
@@ -637,7 +660,12 @@ impl Scene {
         garbage: u64,
     ) -> intf::place_out {
         let policy = native(affine, search);
-        let input = self.place_in(f, nw, garbage);
+        let mut input = self.place_in(f, nw, garbage);
+        // SAFETY: a live structure.
+        if unsafe { intf::place_host_idle_search_reads_history(&policy) } == 0 {
+            (input.avg_idle_ns, input.since_ran_ns) = (garbage, garbage as i64);
+            (input.scan_cost_ns, input.prev_nr_running) = (garbage as u32, garbage as u32);
+        }
         let llcs = &self.layout.llcs;
         let junk = garbage as u32;
         let mut out = intf::place_out {
@@ -834,6 +862,7 @@ fn decision(out: &intf::place_out) -> Decision {
         visited: out.visited,
         clear_idle_cores: effect(intf::place_effects_PLACE_EFFECT_CLEAR_IDLE_CORES),
         set_recent: effect(intf::place_effects_PLACE_EFFECT_SET_RECENT),
+        set_waker_recent: effect(intf::place_effects_PLACE_EFFECT_WAKER_RECENT),
         scan_cost: effect(intf::place_effects_PLACE_EFFECT_SCAN_COST).then_some(out.scan_cost_ns),
         claim: out.idle != 0,
     }
@@ -861,9 +890,16 @@ pub fn native(affine: Affine, search: IdleSearch) -> intf::place_policy {
     // SAFETY: plain integers, for which zero is a value.
     let mut policy: intf::place_policy = unsafe { std::mem::zeroed() };
     let mut set = |param: intf::place_param, n: u32| policy.param[param as usize] = n;
-    if let IdleSearch::Sis49 { fudge, look_ns } = search {
-        set(intf::place_param_PLACE_PARAM_sis_fudge, fudge);
-        set(intf::place_param_PLACE_PARAM_scan_cost_ns, look_ns);
+    match search {
+        IdleSearch::PeterRfc(rule)
+        | IdleSearch::Sis49(rule)
+        | IdleSearch::SisAvgCpu(rule)
+        | IdleSearch::SisProp(rule) => {
+            set(intf::place_param_PLACE_PARAM_sis_fudge, rule.fudge);
+            set(intf::place_param_PLACE_PARAM_scan_cost_ns, rule.look_ns);
+        }
+        IdleSearch::MasonPkg(us) => set(intf::place_param_PLACE_PARAM_migration_cost_us, us),
+        _ => {}
     }
     if let Affine::Wa414(rule) = affine {
         set(intf::place_param_PLACE_PARAM_wa_idle, rule.wa_idle.into());
@@ -885,8 +921,15 @@ pub fn native(affine: Affine, search: IdleSearch) -> intf::place_policy {
     }
     policy.axis[intf::place_axis_PLACE_AXIS_idle_search as usize] = match search {
         IdleSearch::None => intf::place_value_PLACE_idle_search_none,
+        IdleSearch::Scan2637 => intf::place_value_PLACE_idle_search_scan_2637,
         IdleSearch::Mainline46 => intf::place_value_PLACE_idle_search_mainline_46,
-        IdleSearch::Sis49 { .. } => intf::place_value_PLACE_idle_search_sis_49,
+        IdleSearch::MasonFirst => intf::place_value_PLACE_idle_search_mason_first,
+        IdleSearch::MasonPkg(_) => intf::place_value_PLACE_idle_search_mason_pkg,
+        IdleSearch::PeterRfc(_) => intf::place_value_PLACE_idle_search_peter_rfc,
+        IdleSearch::Sis49(_) => intf::place_value_PLACE_idle_search_sis_49,
+        IdleSearch::SisAvgCpu(_) => intf::place_value_PLACE_idle_search_sis_avg_cpu,
+        IdleSearch::SisProp(_) => intf::place_value_PLACE_idle_search_sis_prop,
+        IdleSearch::SisUtil => intf::place_value_PLACE_idle_search_sis_util,
         IdleSearch::SisModern => intf::place_value_PLACE_idle_search_sis_modern,
     };
     policy.axis[intf::place_axis_PLACE_AXIS_affine as usize] = match affine {

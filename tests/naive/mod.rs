@@ -2,12 +2,13 @@
 
 //! The placement rules once more, as plainly as they can be written: loops over CPU numbers on
 //! sets of the whole machine.  Shares nothing with the policy files but the description of the
-//! machine, so that each can show the other wrong.  Follows sections A.1, A.4, A.6, B.1, B.8 and B.9 of the
+//! machine, so that each can show the other wrong.  Follows sections A, B.1, B.8 and B.9 of the
 //! specification and, where that is silent, `select_idle_sibling` and `wake_affine` of the kernel.
 //!
 //! Branches are given by the names that `counters.h` gives them.
 
 pub mod fork;
+mod history;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -154,6 +155,9 @@ pub struct Facts {
     pub avg_idle_ns: u64,
     /// Of the waker's cache.
     pub scan_cost_ns: u32,
+    pub prev_nr_running: u32,
+    /// Since the wakee's run was charged last, by the previous CPU's clock.
+    pub since_ran_ns: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,13 +180,24 @@ pub struct Wa414 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleSearch {
     None,
+    Scan2637,
     Mainline46,
-    /// The divisor of the idle time, and what a look at a CPU costs in ns.
-    Sis49 {
-        fudge: u32,
-        look_ns: u32,
-    },
+    MasonFirst,
+    /// With the migration cost in us.
+    MasonPkg(u32),
+    PeterRfc(Throttle),
+    Sis49(Throttle),
+    SisAvgCpu(Throttle),
+    SisProp(Throttle),
+    SisUtil,
     SisModern,
+}
+
+/// The divisor of the idle time, and what a look at a CPU costs in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Throttle {
+    pub fudge: u32,
+    pub look_ns: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,7 +209,10 @@ pub struct Decision {
     pub outcome: &'static str,
     pub visited: u32,
     pub clear_idle_cores: bool,
+    /// The wakee's recently used CPU becomes the previous one.
     pub set_recent: bool,
+    /// The waker's becomes its own.
+    pub set_waker_recent: bool,
     /// What becomes the cost of a scan.
     pub scan_cost: Option<u32>,
     /// Idle, and the wakee may run there.
@@ -207,8 +225,10 @@ struct Search {
     visited: u32,
     clear_idle_cores: bool,
     set_recent: bool,
+    set_waker_recent: bool,
     scan_cost: Option<u32>,
-    /// SIS_UTIL, or the throttle of v4.9, kept the scan from seeing all candidates.
+    /// Something kept the scan from seeing all candidates: SIS_UTIL, the throttle of v4.9 to v5.10,
+    /// Mason's filter.
     throttled: bool,
 }
 
@@ -217,10 +237,19 @@ pub fn wakeup(t: &Topology, f: &Facts, affine: Affine, search: IdleSearch) -> De
     let mut s = Search::default();
     let (cpu, branch) = match search {
         IdleSearch::None => (target, "none"),
+        IdleSearch::Scan2637 => history::scan_2637(t, f, target, &mut s),
         IdleSearch::Mainline46 => mainline_46(t, f, target, &mut s),
-        IdleSearch::Sis49 { fudge, look_ns } => sis_49(t, f, target, fudge, look_ns, &mut s),
+        IdleSearch::MasonFirst => history::mason_first(t, f, target, &mut s),
+        IdleSearch::MasonPkg(cost_us) => history::mason_pkg(t, f, target, cost_us, &mut s),
+        IdleSearch::PeterRfc(rule) | IdleSearch::Sis49(rule) => sis_49(t, f, target, rule, &mut s),
+        IdleSearch::SisAvgCpu(rule) => history::sis_510(t, f, target, rule, false, &mut s),
+        IdleSearch::SisProp(rule) => history::sis_510(t, f, target, rule, true, &mut s),
+        IdleSearch::SisUtil => history::sis_util(t, f, target, &mut s),
         IdleSearch::SisModern => sis_modern(t, f, target, &mut s),
     };
+    if matches!(search, IdleSearch::SisAvgCpu(_) | IdleSearch::SisProp(_)) {
+        s.set_waker_recent = f.allowed.contains(&f.waker) && affine != "wake_wide";
+    }
     Decision {
         target,
         cpu,
@@ -230,6 +259,7 @@ pub fn wakeup(t: &Topology, f: &Facts, affine: Affine, search: IdleSearch) -> De
         visited: s.visited,
         clear_idle_cores: s.clear_idle_cores,
         set_recent: s.set_recent,
+        set_waker_recent: s.set_waker_recent,
         scan_cost: s.scan_cost,
         claim: f.idle.contains(&cpu) && f.allowed.contains(&cpu),
     }
@@ -447,8 +477,7 @@ fn sis_49(
     t: &Topology,
     f: &Facts,
     target: usize,
-    fudge: u32,
-    look_ns: u32,
+    Throttle { fudge, look_ns }: Throttle,
     s: &mut Search,
 ) -> (usize, &'static str) {
     let idle = |c: usize| f.idle.contains(&c);

@@ -47,7 +47,7 @@ struct place_llc {
 	/* Hints, written by the BPF program. */
 	u32 has_idle_cores __attribute__((aligned(64)));
 	u32 nr_idle_scan;	/* the SIS_UTIL budget */
-	u32 avg_scan_cost_ns;	/* sis_49: what a scan costs */
+	u32 avg_scan_cost_ns;	/* peter_rfc to sis_prop: what a scan costs */
 	u64 next_scan_update_ns;
 	struct place_mask sched_idle;	/* CPUs that run nothing but SCHED_IDLE tasks */
 };
@@ -104,10 +104,14 @@ struct place_in {
 	u32 waker_load, prev_load;	/* of the two CPUs */
 	u32 curr_load, task_load;	/* of the waker and of the wakee */
 	u32 waker_capacity, prev_capacity;
-	/* For idle_search=sis_49. */
+	/*
+	 * For idle_search=sis_49 and its like, mason_pkg to sis_prop in the order of table.h; not read
+	 * otherwise.
+	 */
 	u64 avg_idle_ns;		/* average idle time of the waker's CPU */
+	s64 since_ran_ns;		/* what prev's clock shows, less when the wakee's run was charged last */
 	u32 scan_cost_ns;		/* avg_scan_cost_ns of the waker's cache */
-	u32 pad;			/* named, since records hold the bytes */
+	u32 prev_nr_running;		/* runnable tasks on prev */
 	struct place_view view[2];	/* [0] cache of prev; [1] cache of waker, if another */
 };
 
@@ -115,6 +119,7 @@ enum place_effects {
 	PLACE_EFFECT_CLEAR_IDLE_CORES = 1,	/* has_idle_cores of the target's cache was wrong */
 	PLACE_EFFECT_SET_RECENT = 2,		/* recent_used_cpu becomes prev */
 	PLACE_EFFECT_SCAN_COST = 4,		/* avg_scan_cost_ns of the waker's cache becomes scan_cost_ns */
+	PLACE_EFFECT_WAKER_RECENT = 8,		/* the waker's recent_used_cpu becomes waker */
 };
 
 struct place_out {
@@ -137,12 +142,13 @@ struct place_search {
 	struct place_mask free, cpus, rest;	/* free CPUs; candidates now and after */
 	struct place_mask t[6];			/* scratch: [0..2] rules, [3..5] the helpers below them */
 	u32 target;
-	u32 from;				/* where a scan starts: T + 1 */
+	u32 from;				/* where a scan starts */
 	u32 budget;
 	u32 visited;
-	u32 throttled;				/* a budget ended the scan, or forbade it */
+	u32 throttled;				/* a limit ended the scan, or a check forbade it */
 	s32 found;
 	u32 branch;
+	u32 waker_llc_cpus;			/* CPUs in the waker's cache, for older rules */
 };
 
 #endif /* PLACE_PLACE_H */

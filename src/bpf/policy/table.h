@@ -35,12 +35,33 @@ PLACE_AXIS(idle_search, sis_modern, PLACEMENT,
 	   "How the target's last-level cache is searched for an idle CPU at a wakeup")
 PLACE_VALUE(idle_search, none, "No search: the wakee goes to the target CPU",
 	    "v2.6.27 without SMT")
+PLACE_VALUE(idle_search, scan_2637,
+	    "Target, else the first idle CPU of the target's core if that holds both CPUs, else of the cache",
+	    "v2.6.37, v2.6.38; all columns of the wake_affine mail of January 2011")
 PLACE_VALUE(idle_search, mainline_46,
 	    "Idle core anywhere in the cache, else an idle thread of the target's own core",
 	    "v4.6; column Mainline of the schbench mail of May 2016")
+PLACE_VALUE(idle_search, mason_first,
+	    "Target, previous CPU, else the first idle CPU of the cache",
+	    "RFC of 5 April 2016, not merged; as remembered")
+PLACE_VALUE(idle_search, mason_pkg,
+	    "mainline_46, else the first idle CPU of the cache unless the target has two tasks or the wakee is cache hot",
+	    "Patch of April 2016, not merged; as remembered, and believed to be column Mason of the schbench mail")
+PLACE_VALUE(idle_search, peter_rfc,
+	    "As sis_49; whether it divided the idle time is not certain, sis_fudge=1 is the form that did not",
+	    "Column Peter of the schbench mail of May 2016, the first posting of what v4.9 has; inferred from that")
 PLACE_VALUE(idle_search, sis_49,
 	    "Idle core, else any idle CPU unless a scan costs too much for the idle time there is, else the target's core",
 	    "v4.9")
+PLACE_VALUE(idle_search, sis_avg_cpu,
+	    "Target, previous and recent CPU, then as sis_49 with the throttle of v5.10",
+	    "v5.10 with feature bit SIS_AVG_CPU and without SIS_PROP; capacities are taken as symmetric")
+PLACE_VALUE(idle_search, sis_prop,
+	    "Target, previous and recent CPU, idle core, else as many CPUs as the idle time pays for, else the target's core",
+	    "v5.10 with feature bit SIS_PROP, its default; capacities are taken as symmetric")
+PLACE_VALUE(idle_search, sis_util,
+	    "As sis_modern without L2 clusters",
+	    "v6.1 with feature bit SIS_UTIL, its default; capacities are taken as symmetric")
 PLACE_VALUE(idle_search, sis_modern,
 	    "Target, previous and recent CPU, then one scan for cores or threads within the SIS_UTIL budget",
 	    "v6.12; capacities are taken as symmetric")
@@ -49,9 +70,13 @@ PLACE_VALUE(idle_search, scx_default,
 	    "sched_ext of the running kernel")
 
 PLACE_PARAM(idle_search, sis_fudge, 512, 1, 65536, "divisor",
-	    "sis_49 scans if the average idle time divided by this is no less than a scan's average cost", "v4.9")
+	    "Of the average idle time where it limits scans (peter_rfc, sis_49, sis_avg_cpu, sis_prop); 1: none",
+	    "v4.9 to v5.10")
 PLACE_PARAM(idle_search, scan_cost_ns, 60, 0, 10000, "ns",
-	    "What sis_49 takes a look at one CPU to cost; the kernel measures it", "emulated")
+	    "What the same rules take a look at one CPU to cost; the kernel measures it", "emulated")
+PLACE_PARAM(idle_search, migration_cost_us, 500, 0, 4294967295, "us",
+	    "mason_pkg takes a wakee that ran less than this ago for cache hot; 0: never, 4294967295: always",
+	    "v4.6")
 
 PLACE_AXIS(affine, wa_414, PLACEMENT,
 	   "Whether a wakeup's search starts at the waker's CPU or at the wakee's previous one")

@@ -87,6 +87,10 @@ pub struct Program<'a> {
     online: Vec<bool>,
     slot: u32,
     level: Level,
+    /// The policy in force reads what is not kept without need.
+    reads_history: bool,
+    /// Placements are sampled, for any policy to be asked about them.
+    sampled: bool,
     /// Wakeups were timed; the histograms are worth reading.
     timed: bool,
     skel: BpfSkel<'a>,
@@ -114,6 +118,8 @@ impl<'a> Program<'a> {
             link: None,
             slot: 0,
             level: Level::default(),
+            reads_history: false,
+            sampled: false,
             timed: false,
             control: MappedTable::new(&skel.maps.data_control, NR_CONTROLS)?,
             policies: MappedTable::new(&skel.maps.data_policies, NR_SLOTS as usize)?,
@@ -174,7 +180,7 @@ impl<'a> Program<'a> {
 }
 
 /// The word that every callback reads.
-fn control_word(slot: u32, level: Level) -> u32 {
+fn control_word(slot: u32, level: Level, history: bool) -> u32 {
     let line = match level {
         Level::Off => intf::place_limits_PLACE_UNREAD_SLOT,
         Level::Counters | Level::Full => slot,
@@ -183,12 +189,24 @@ fn control_word(slot: u32, level: Level) -> u32 {
         Level::Full => intf::place_word_PLACE_WORD_FULL,
         Level::Off | Level::Counters => 0,
     };
-    slot << intf::place_word_PLACE_WORD_SLOT_SHIFT | line | full
+    let history = match history {
+        true => intf::place_word_PLACE_WORD_HISTORY,
+        false => 0,
+    };
+    slot << intf::place_word_PLACE_WORD_SLOT_SHIFT | line | full | history
+}
+
+/// Whether a rule of `policy` reads what the program keeps only while it is told to.
+fn reads_history(policy: &intf::place_policy) -> bool {
+    let rule = policy.axis[intf::place_axis_PLACE_AXIS_affine as usize];
+    // SAFETY: a function of its argument.
+    unsafe { intf::place_host_affine_is_history(rule) != 0 }
 }
 
 impl Program<'_> {
     fn write_word(&mut self) {
-        let word = control_word(self.slot, self.level);
+        let history = self.reads_history || self.sampled;
+        let word = control_word(self.slot, self.level, history);
         fence(Ordering::Release);
         self.control
             .set(intf::place_control_PLACE_CONTROL_SLOT as usize, word);
@@ -200,6 +218,7 @@ impl Engine for Program<'_> {
         self.policies.set(slot as usize, *policy);
         std::thread::sleep(self.publish_delay);
         self.slot = slot;
+        self.reads_history = reads_history(policy);
         self.write_word();
         Ok(())
     }
@@ -226,6 +245,8 @@ impl Engine for Program<'_> {
     }
 
     fn set_sampling(&mut self, word: u32) {
+        self.sampled = word != 0;
+        self.write_word();
         // What was written before, the shadow policy for one, is visible first.
         fence(Ordering::Release);
         self.control

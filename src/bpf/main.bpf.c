@@ -34,6 +34,7 @@
  *	and tick; run time is the difference of sum_exec_runtime.
  */
 #include "balance.bpf.h"
+#include "history.bpf.h"
 #include "idle.bpf.h"
 #include "record.bpf.h"
 #include "task.bpf.h"
@@ -52,8 +53,8 @@ static __always_inline u32 waker_flags(struct task_struct *waker, const struct c
 {
 	u32 flags = 0;
 
-	if ((wake_flags & SCX_WAKE_SYNC) && !(waker->flags & PF_EXITING))
-		flags |= PLACE_IN_SYNC;
+	if (wake_flags & SCX_WAKE_SYNC)
+		flags |= waker->flags & PF_EXITING ? PLACE_IN_SYNC_EXITING : PLACE_IN_SYNC;
 	if ((waker->flags & PF_KTHREAD) && waker->nr_cpus_allowed == 1 &&
 	    !(waker->flags & PF_IDLE) && bpf_in_task())
 		flags |= PLACE_IN_WAKER_KTHREAD;
@@ -136,13 +137,15 @@ static __always_inline int snapshot(struct task_struct *p, struct place_scratch 
 	snapshot_affine(in, t, wt);
 	in->avg_idle_ns = c->avg_idle_ns;
 	in->scan_cost_ns = llc_w->avg_scan_cost_ns;
-
 	m.allowed = p->cpus_ptr;
-	m.idle = scx_bpf_get_idle_cpumask();
-	m.smt = has_smt ? scx_bpf_get_idle_smtmask() : m.idle;
 	in->flags = waker_flags(waker, m.allowed, in->waker, wake_flags);
 	if (llc_w->near_nodes >> (pw->node & 63) & 1)
 		in->flags |= PLACE_IN_AFFINE_DOMAIN;
+	if (keeps_history())
+		snapshot_history(in, p, t, wt);
+
+	m.idle = scx_bpf_get_idle_cpumask();
+	m.smt = has_smt ? scx_bpf_get_idle_smtmask() : m.idle;
 	view_fill(&in->view[0], llc_p, &m, nw);
 	if (w->llc != pw->llc)
 		view_fill(&in->view[1], llc_w, &m, nw);
@@ -545,6 +548,8 @@ static __always_inline u32 enqueue_woken(struct task_struct *p, struct place_tas
 	struct place_task *curr_t = settle_curr(curr, c, cpu, now_ns);
 	u32 flags = task_wake(t, c, cpu, pol, now_ns);
 
+	if (keeps_history())
+		history_woken(curr_t, curr, now_ns);
 	if (!wakeup_preempts(pol, t, flags, curr_t, curr, cnt, now_ns))
 		return wakee_reason(p, flags, c, cpu);
 	return runs_next(pol, t, c, cpu) ? PLACE_CNT_enqueue_preempt : PLACE_CNT_preempt_queued;
@@ -749,8 +754,11 @@ void BPF_STRUCT_OPS(place_stopping, struct task_struct *p, bool runnable)
 		return;
 	task_charge(t, c, cpu, p);
 	t->picked_ns = t->charged_ns;
-	if (!runnable && (t->flags & PLACE_TASK_RUNNABLE))
+	if (!runnable && (t->flags & PLACE_TASK_RUNNABLE)) {
 		cpu_sub(c, cpu, t);
+		if (unlikely(t->woke))
+			history_sleep(t, t->charged_ns);
+	}
 }
 
 /* ---- the tick ---- */
@@ -790,6 +798,8 @@ void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
 	if (unlikely(!t))
 		return;
 	task_charge(t, c, cpu, p);
+	if (keeps_history())
+		history_tick(c);
 	update_nr_idle_scan(where_at(cpu)->llc);
 	if (turn_over(pol, t, c, cpu)) {
 		count(PLACE_CNT_event_slice_end);
@@ -816,6 +826,8 @@ static __always_inline void task_init(struct place_task *t, struct task_struct *
 			     : 0;
 	t->claimed = -1;
 	t->branch = 0;
+	t->woke = 0;
+	__builtin_memset(&t->overlap, 0, sizeof(t->overlap));
 	t->recent = parent ? parent->home : -1;	/* at fork recent_used_cpu is the parent's CPU */
 	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
 	task_set_weight(t, p);

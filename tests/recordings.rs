@@ -36,7 +36,18 @@ fn config() -> ProptestConfig {
 /// Policies that differ in every placement axis that is read.
 fn policy() -> impl Strategy<Value = Policy> {
     let searches = prop_oneof![Just("none"), Just("mainline_46"), Just("sis_modern")];
-    let affines = prop_oneof![Just("off"), Just("always"), Just("wa_414")];
+    let affines = proptest::sample::select(vec![
+        "off",
+        "always",
+        "v2626",
+        "v2627",
+        "v2637",
+        "v2638rc",
+        "v2638",
+        "v2638_nohot",
+        "v46",
+        "wa_414",
+    ]);
     let forks = prop_oneof![Just("stay"), Just("v48")];
     (searches, affines, forks).prop_map(|(search, affine, fork)| {
         let items = [

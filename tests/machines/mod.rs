@@ -400,13 +400,18 @@ fn history_facts() -> impl Strategy<Value = history::Facts> {
             1 => 0..100_000_000u32,
         ]
     };
-    let task = || prop_oneof![3 => Just(1024u32), 1 => Just(0u32), 1 => Just(3u32), 1 => 1..=88761u32];
+    let task =
+        || prop_oneof![3 => Just(1024u32), 1 => Just(0u32), 1 => Just(3u32), 1 => 1..=88761u32];
     let ns = || {
         prop_oneof![
             1 => Just(0u32), 2 => 0..1_000_000u32, 1 => 499_999..=500_001u32, 1 => any::<u32>(),
         ]
     };
-    let near = (proptest::sample::select(vec![105u64, 108, 112, 150]), -1..=1i64, 0..4u32);
+    let near = (
+        proptest::sample::select(vec![105u64, 108, 112, 150]),
+        -1..=1i64,
+        0..4u32,
+    );
     (
         (weight(), weight(), task(), task()),
         [weight(), weight(), weight(), weight()],
@@ -414,33 +419,35 @@ fn history_facts() -> impl Strategy<Value = history::Facts> {
         (weight(), 0..4u32, weight(), weight(), task()),
         (near, any::<bool>(), 0..4u32),
     )
-        .prop_map(|(weights, ticks, times, others, (near, sync_exiting, idle))| {
-            let (waker, mut prev, curr, wakee) = weights;
-            let (tpt, tpt_nr, waker_load, mut prev_load, wakee_load) = others;
-            let (scale, off, mode) = near;
-            let edge = |load: u32| {
-                let load = u64::from(load) * 100 / scale;
-                load.saturating_add_signed(off).min(u32::MAX.into()) as u32
-            };
-            match mode {
-                1 => prev = edge(waker.saturating_add(wakee)),
-                2 => prev = edge((waker.saturating_sub(curr)).saturating_add(wakee)),
-                3 => prev_load = edge(waker_load.saturating_add(wakee_load)),
-                _ => {}
-            }
-            history::Facts {
-                cpu_weights: (waker, prev),
-                task_weights: (curr, wakee),
-                tick_loads: ([ticks[0], ticks[1]], [ticks[2], ticks[3]]),
-                overlaps_ns: (times.0, times.1),
-                tpt: (tpt, tpt_nr),
-                wakee_ran_ago_ns: times.2,
-                wakee_is_sched_idle: idle == 0,
-                runnable_loads: (waker_load, prev_load),
-                wakee_load_avg: wakee_load,
-                sync_exiting,
-            }
-        })
+        .prop_map(
+            |(weights, ticks, times, others, (near, sync_exiting, idle))| {
+                let (waker, mut prev, curr, wakee) = weights;
+                let (tpt, tpt_nr, waker_load, mut prev_load, wakee_load) = others;
+                let (scale, off, mode) = near;
+                let edge = |load: u32| {
+                    let load = u64::from(load) * 100 / scale;
+                    load.saturating_add_signed(off).min(u32::MAX.into()) as u32
+                };
+                match mode {
+                    1 => prev = edge(waker.saturating_add(wakee)),
+                    2 => prev = edge((waker.saturating_sub(curr)).saturating_add(wakee)),
+                    3 => prev_load = edge(waker_load.saturating_add(wakee_load)),
+                    _ => {}
+                }
+                history::Facts {
+                    cpu_weights: (waker, prev),
+                    task_weights: (curr, wakee),
+                    tick_loads: ([ticks[0], ticks[1]], [ticks[2], ticks[3]]),
+                    overlaps_ns: (times.0, times.1),
+                    tpt: (tpt, tpt_nr),
+                    wakee_ran_ago_ns: times.2,
+                    wakee_is_sched_idle: idle == 0,
+                    runnable_loads: (waker_load, prev_load),
+                    wakee_load_avg: wakee_load,
+                    sync_exiting,
+                }
+            },
+        )
 }
 
 type Pair = (u32, u32);

@@ -244,7 +244,9 @@ pub fn compare(kernel: Kernel, l: &Loads, range: &mut Range) -> (bool, &'static 
     if balanced {
         return (true, "balanced");
     }
-    let both = range.fit(tl + l.prev_target);
+    // Unsigned in every kernel, as tpt is.
+    let both = i128::from((tl + l.prev_target) as u64);
+    range.wrapped |= both != tl + l.prev_target;
     if tl <= pl && both <= l.tpt {
         return (true, "light");
     }

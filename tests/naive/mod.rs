@@ -277,10 +277,7 @@ fn wake_affine(t: &Topology, f: &Facts, rule: Affine) -> (usize, &'static str) {
     }
     let any_distance = match rule {
         Affine::History(rule) => {
-            matches!(
-                rule.kernel,
-                history::Kernel::V2626 | history::Kernel::V2627
-            )
+            matches!(rule.kernel, history::Kernel::V2626 | history::Kernel::V2627)
         }
         _ => false,
     };

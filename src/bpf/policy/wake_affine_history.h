@@ -38,8 +38,8 @@
  *   3. 100 cap(P) (tl + EL(wakee, W, l, l)) <= scale cap(W) (pl + EL(wakee, P, 0, l)): W.   4. P.
  *
  * Arithmetic is that of each kernel in 64 bits: unsigned up to v2638rc, so that a load below zero is a
- * huge one, signed since.  Loads are sums of at most 65535 weights up to 88761, below 2^33; times 200,
- * scale at most, and 1024 they stay below 2^51.  Effective loads of groups are below 2^27 (see there).
+ * huge one, signed since.  Loads are sums of at most 65535 weights up to 88761, below 2^33, effective
+ * loads below 2^27 (effective_load.h); times 150, scale at most, and 1024 they stay below 2^51.
  *
  * sync is what the waker said; the kernel's test whether it is exiting is younger than these rules.
  * Every task is in the root group so far: see effective_load_of_root().

@@ -338,3 +338,47 @@ fn size_table<T>(map: &mut OpenMapMut, len: usize) -> Result<()> {
     let bytes = u32::try_from(len * size_of::<T>()).context("a table of more than 4 GiB")?;
     map.set_value_size(bytes).context("sizing a table")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::parse::parse_items;
+    use crate::policy::table::table;
+    use crate::policy::Policy;
+
+    #[test]
+    fn the_word_tells_who_reads_the_past() {
+        let t = table();
+        let reads: Vec<_> = t
+            .values_of(t.axis("affine").unwrap())
+            .map(|value| value.name)
+            .filter(|name| {
+                let items = parse_items(&[format!("affine={name}")]).unwrap();
+                reads_history(&Policy::from_command_line(&items).to_native(1, 8))
+            })
+            .collect();
+        let expected = [
+            "v2626",
+            "v2627",
+            "v2637",
+            "v2638rc",
+            "v2638",
+            "v2638_nohot",
+            "v46",
+        ];
+        assert_eq!(reads, expected);
+    }
+
+    #[test]
+    fn the_parts_of_the_word_do_not_overlap() {
+        let all = intf::place_word_PLACE_WORD_FULL | intf::place_word_PLACE_WORD_HISTORY;
+        let (slot, unread) = (NR_SLOTS - 1, intf::place_limits_PLACE_UNREAD_SLOT);
+        let places = slot << intf::place_word_PLACE_WORD_SLOT_SHIFT;
+        assert_eq!(control_word(slot, Level::Full, true), places | slot | all);
+        assert_eq!(control_word(slot, Level::Off, false), places | unread);
+        assert_eq!(all & (places | unread), 0);
+        // By the slot's bits alone a policy is found.
+        let size = size_of::<intf::place_policy>() as u32;
+        assert_eq!(size, 1 << intf::place_word_PLACE_WORD_SLOT_SHIFT);
+    }
+}

@@ -4,8 +4,8 @@
  * the last ticks, overlaps of tasks, weights.
  *
  * All of it is kept and gathered while PLACE_WORD_HISTORY is set: a policy that reads it is in force,
- * or placements are sampled, for any policy to be asked about them.  Otherwise callbacks pay one test of
- * a word they have in hand.  What is kept starts at 0 with the program; when the word is set again, it
+ * or placements are sampled, for any policy to be asked about them.  Otherwise callbacks pay a test of
+ * that word each, and no more.  What is kept starts at 0 with the program; when the word is set again, it
  * goes on: a CPU's loads as if it had idled, overlaps as they were.
  *
  * An overlap's stamp is put, as in v2.6.27, on the waker; with affine=v2626 in force as in v2.6.26 on
@@ -19,15 +19,14 @@
 #include "idle.bpf.h"
 #include "task.bpf.h"
 
-/* Read anew: a word that callbacks kept for this alone would cost more. */
-static __always_inline bool keeps_history(void)
+static __always_inline bool keeps_history(u32 slot)
 {
-	return unlikely(slot_now() & PLACE_WORD_HISTORY);
+	return unlikely(slot & PLACE_WORD_HISTORY);
 }
 
-static __always_inline bool stamps_as_v2626(void)
+static __always_inline bool stamps_as_v2626(u32 slot)
 {
-	return policy_at(slot_now())->axis[PLACE_AXIS_affine] == PLACE_affine_v2626;
+	return policy_at(slot)->axis[PLACE_AXIS_affine] == PLACE_affine_v2626;
 }
 
 static __always_inline u32 at_most_u32(u64 v)
@@ -52,7 +51,7 @@ static __always_inline void note_wakes(struct place_task *t, struct task_struct 
 /* The stamp of v2.6.26: a wakee was enqueued on the CPU where curr runs; curr_t NULL: no task of ours. */
 static __noinline void history_woken(struct place_task *curr_t, struct task_struct *curr, u64 now_ns)
 {
-	if (curr_t && curr && stamps_as_v2626())
+	if (curr_t && curr && stamps_as_v2626(slot_now()))
 		note_wakes(curr_t, curr, now_ns);
 }
 
@@ -115,7 +114,7 @@ static __always_inline void snapshot_tpt(struct place_in *in)
  * is current; NULL: none.  Afterwards the waker has its stamp, also where no CPU is left to choose.
  */
 static __noinline void snapshot_history(struct place_in *in __arg_nonnull, struct task_struct *p,
-					struct place_task *t, struct place_task *wt)
+					struct place_task *t, struct place_task *wt, u32 slot)
 {
 	struct task_struct *waker = (void *)bpf_get_current_task_btf();
 	u64 wall = scx_bpf_now();
@@ -136,7 +135,7 @@ static __noinline void snapshot_history(struct place_in *in __arg_nonnull, struc
 		in->prev_runnable_load = cpu_runnable_load(in->prev, wall);
 		in->wakee_load_avg = t ? t->load.load_avg : 0;
 	}
-	if (wt && in->curr_weight && !stamps_as_v2626())
+	if (wt && in->curr_weight && !stamps_as_v2626(slot))
 		note_wakes(wt, waker, clock_task_at(in->waker, wall));
 }
 

@@ -107,7 +107,7 @@ static __always_inline void make_stale(struct place_scratch *sc, const u32 nw)
  * of the CPUs.  Global functions for the same reason as those of decide() below.
  */
 static __always_inline int snapshot(struct task_struct *p, struct place_scratch *sc, u64 wake_flags,
-				    const u32 nw)
+				    u32 slot, const u32 nw)
 {
 	struct place_in *in = &sc->in;
 	struct place_where *w = where_at(in->waker), *pw = where_at(in->prev), *rw;
@@ -141,8 +141,8 @@ static __always_inline int snapshot(struct task_struct *p, struct place_scratch 
 	in->flags = waker_flags(waker, m.allowed, in->waker, wake_flags);
 	if (llc_w->near_nodes >> (pw->node & 63) & 1)
 		in->flags |= PLACE_IN_AFFINE_DOMAIN;
-	if (keeps_history())
-		snapshot_history(in, p, t, wt);
+	if (keeps_history(slot))
+		snapshot_history(in, p, t, wt, slot);
 
 	m.idle = scx_bpf_get_idle_cpumask();
 	m.smt = has_smt ? scx_bpf_get_idle_smtmask() : m.idle;
@@ -158,21 +158,21 @@ static __always_inline int snapshot(struct task_struct *p, struct place_scratch 
 }
 
 __noinline int snapshot_1(struct task_struct *p __arg_trusted, struct place_scratch *sc __arg_nonnull,
-			  u64 wake_flags)
+			  u64 wake_flags, u32 slot)
 {
-	return snapshot(p, sc, wake_flags, 1);
+	return snapshot(p, sc, wake_flags, slot, 1);
 }
 
 __noinline int snapshot_4(struct task_struct *p __arg_trusted, struct place_scratch *sc __arg_nonnull,
-			  u64 wake_flags)
+			  u64 wake_flags, u32 slot)
 {
-	return snapshot(p, sc, wake_flags, 4);
+	return snapshot(p, sc, wake_flags, slot, 4);
 }
 
 __noinline int snapshot_16(struct task_struct *p __arg_trusted, struct place_scratch *sc __arg_nonnull,
-			   u64 wake_flags)
+			   u64 wake_flags, u32 slot)
 {
-	return snapshot(p, sc, wake_flags, 16);
+	return snapshot(p, sc, wake_flags, slot, 16);
 }
 
 /*
@@ -284,8 +284,9 @@ static __always_inline bool place_and_claim(struct task_struct *p, struct place_
 	int known;
 
 	sc->out.cpu = sc->in.prev;
-	known = nw == 1 ? snapshot_1(p, sc, wake_flags)
-			: nw == 4 ? snapshot_4(p, sc, wake_flags) : snapshot_16(p, sc, wake_flags);
+	known = nw == 1 ? snapshot_1(p, sc, wake_flags, slot)
+			: nw == 4 ? snapshot_4(p, sc, wake_flags, slot)
+				  : snapshot_16(p, sc, wake_flags, slot);
 	if (!known) {
 		sc->out.search = PLACE_CNT_search_unknown;
 		count_in(cnt, PLACE_CNT_search_unknown, 1);
@@ -548,7 +549,7 @@ static __always_inline u32 enqueue_woken(struct task_struct *p, struct place_tas
 	struct place_task *curr_t = settle_curr(curr, c, cpu, now_ns);
 	u32 flags = task_wake(t, c, cpu, pol, now_ns);
 
-	if (keeps_history())
+	if (keeps_history(slot_now()))
 		history_woken(curr_t, curr, now_ns);
 	if (!wakeup_preempts(pol, t, flags, curr_t, curr, cnt, now_ns))
 		return wakee_reason(p, flags, c, cpu);
@@ -798,7 +799,7 @@ void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
 	if (unlikely(!t))
 		return;
 	task_charge(t, c, cpu, p);
-	if (keeps_history())
+	if (keeps_history(slot_now()))
 		history_tick(c);
 	update_nr_idle_scan(where_at(cpu)->llc);
 	if (turn_over(pol, t, c, cpu)) {

@@ -64,7 +64,7 @@ PLACE_VALUE(affine, v2638rc,
 	    "As v2637, with an effective_load that is wrong where a group has no task yet; as long as all tasks are of the root group the same (imbalance 125, threads 110)",
 	    "v2.6.38-rc1; the broken state of the mail of January 2011")
 PLACE_VALUE(affine, v2638,
-	    "As v2637, with signed loads and effective_load by shares (imbalance 125, threads 110)",
+	    "As v2637, with signed loads and effective_load by shares; as long as all tasks are of the root group the same (imbalance 125, threads 110)",
 	    "v2.6.38; first patch of the mail of January 2011")
 PLACE_VALUE(affine, v2638_nohot,
 	    "As v2638, but a wakee that ran less than migration_cost_us ago stays (imbalance 125, threads 110)",

@@ -87,6 +87,10 @@ pub struct Program<'a> {
     online: Vec<bool>,
     slot: u32,
     level: Level,
+    /// The policy in force reads what is not kept without need.
+    reads_history: bool,
+    /// Placements are sampled, for any policy to be asked about them.
+    sampled: bool,
     /// Wakeups were timed; the histograms are worth reading.
     timed: bool,
     skel: BpfSkel<'a>,
@@ -114,6 +118,8 @@ impl<'a> Program<'a> {
             link: None,
             slot: 0,
             level: Level::default(),
+            reads_history: false,
+            sampled: false,
             timed: false,
             control: MappedTable::new(&skel.maps.data_control, NR_CONTROLS)?,
             policies: MappedTable::new(&skel.maps.data_policies, NR_SLOTS as usize)?,
@@ -174,7 +180,7 @@ impl<'a> Program<'a> {
 }
 
 /// The word that every callback reads.
-fn control_word(slot: u32, level: Level) -> u32 {
+fn control_word(slot: u32, level: Level, history: bool) -> u32 {
     let line = match level {
         Level::Off => intf::place_limits_PLACE_UNREAD_SLOT,
         Level::Counters | Level::Full => slot,
@@ -183,12 +189,23 @@ fn control_word(slot: u32, level: Level) -> u32 {
         Level::Full => intf::place_word_PLACE_WORD_FULL,
         Level::Off | Level::Counters => 0,
     };
-    slot << intf::place_word_PLACE_WORD_SLOT_SHIFT | line | full
+    let history = match history {
+        true => intf::place_word_PLACE_WORD_HISTORY,
+        false => 0,
+    };
+    slot << intf::place_word_PLACE_WORD_SLOT_SHIFT | line | full | history
+}
+
+/// Whether a rule of `policy` reads what the program keeps only while it is told to.
+fn reads_history(policy: &intf::place_policy) -> bool {
+    // SAFETY: reads the structure, keeps nothing.
+    unsafe { intf::place_host_reads_history(policy) != 0 }
 }
 
 impl Program<'_> {
     fn write_word(&mut self) {
-        let word = control_word(self.slot, self.level);
+        let history = self.reads_history || self.sampled;
+        let word = control_word(self.slot, self.level, history);
         fence(Ordering::Release);
         self.control
             .set(intf::place_control_PLACE_CONTROL_SLOT as usize, word);
@@ -200,6 +217,7 @@ impl Engine for Program<'_> {
         self.policies.set(slot as usize, *policy);
         std::thread::sleep(self.publish_delay);
         self.slot = slot;
+        self.reads_history = reads_history(policy);
         self.write_word();
         Ok(())
     }
@@ -226,6 +244,8 @@ impl Engine for Program<'_> {
     }
 
     fn set_sampling(&mut self, word: u32) {
+        self.sampled = word != 0;
+        self.write_word();
         // What was written before, the shadow policy for one, is visible first.
         fence(Ordering::Release);
         self.control
@@ -316,4 +336,56 @@ fn configure(skel: &mut OpenBpfSkel, opts: &LoadOpts, layout: &Layout) -> Result
 fn size_table<T>(map: &mut OpenMapMut, len: usize) -> Result<()> {
     let bytes = u32::try_from(len * size_of::<T>()).context("a table of more than 4 GiB")?;
     map.set_value_size(bytes).context("sizing a table")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::parse::parse_items;
+    use crate::policy::table::table;
+    use crate::policy::Policy;
+
+    #[test]
+    fn the_word_tells_who_reads_the_past() {
+        let t = table();
+        let readers = |axis: &str| -> Vec<&str> {
+            let values = t.values_of(t.axis(axis).unwrap());
+            let reads = values.map(|value| value.name).filter(|name| {
+                let items = parse_items(&[format!("{axis}={name}")]).unwrap();
+                reads_history(&Policy::from_command_line(&items).to_native(1, 8))
+            });
+            reads.collect()
+        };
+        let affine = [
+            "v2626",
+            "v2627",
+            "v2637",
+            "v2638rc",
+            "v2638",
+            "v2638_nohot",
+            "v46",
+        ];
+        assert_eq!(readers("affine"), affine);
+        let searches = [
+            "mason_pkg",
+            "peter_rfc",
+            "sis_49",
+            "sis_avg_cpu",
+            "sis_prop",
+        ];
+        assert_eq!(readers("idle_search"), searches);
+    }
+
+    #[test]
+    fn the_parts_of_the_word_do_not_overlap() {
+        let all = intf::place_word_PLACE_WORD_FULL | intf::place_word_PLACE_WORD_HISTORY;
+        let (slot, unread) = (NR_SLOTS - 1, intf::place_limits_PLACE_UNREAD_SLOT);
+        let places = slot << intf::place_word_PLACE_WORD_SLOT_SHIFT;
+        assert_eq!(control_word(slot, Level::Full, true), places | slot | all);
+        assert_eq!(control_word(slot, Level::Off, false), places | unread);
+        assert_eq!(all & (places | unread), 0);
+        // By the slot's bits alone a policy is found.
+        let size = size_of::<intf::place_policy>() as u32;
+        assert_eq!(size, 1 << intf::place_word_PLACE_WORD_SLOT_SHIFT);
+    }
 }

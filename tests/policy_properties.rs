@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use machines::{
     counter, fork_moment, moment, recipe, words, IdleCores, Moment, Recipe, Scene, Words,
 };
-use naive::{Affine, Facts, IdleSearch, Throttle, Wa414};
+use naive::{history, Affine, Facts, IdleSearch, Throttle, Wa414};
 use scx_place::bpf_intf as intf;
 use scx_place::policy::Policy;
 use scx_place::topology::{Cpu, Machine};
@@ -56,11 +56,34 @@ fn affine_rule() -> impl Strategy<Value = Affine> {
     prop_oneof![
         1 => Just(Affine::Off),
         1 => Just(Affine::Always),
+        3 => history_rule().prop_map(Affine::History),
         2 => Just(WA_414),
         3 => parts.prop_map(|([wa_idle, wa_weight, wa_bias, wake_wide], pct)| {
             Affine::Wa414(Wa414 { wa_idle, wa_weight, wa_bias, wake_wide, pct })
         }),
     ]
+}
+
+/// `affine=v2626` to `affine=v46`, as they were and with any settings.
+fn history_rule() -> impl Strategy<Value = history::Rule> {
+    let pct = prop_oneof![
+        3 => Just([110u32, 125, 125]),
+        2 => Just([110u32, 117, 125]),
+        1 => [100..=200u32, 100..=200u32, 100..=200u32],
+    ];
+    let kernel = proptest::sample::select(history::Kernel::ALL.to_vec());
+    let idx = prop_oneof![3 => Just(1u32), 1 => Just(0u32), 1 => Just(2u32)];
+    let cost = prop_oneof![4 => Just(500u32), 1 => Just(0u32), 1 => 0..=1_000_000u32];
+    (kernel, any::<bool>(), pct, idx, cost, any::<bool>()).prop_map(
+        |(kernel, wake_wide, pct, wake_idx, migration_cost_us, nohot_sync)| history::Rule {
+            kernel,
+            wake_wide,
+            pct,
+            wake_idx,
+            migration_cost_us,
+            nohot_sync,
+        },
+    )
 }
 
 fn throttle() -> impl Strategy<Value = Throttle> {
@@ -88,6 +111,16 @@ fn check(
     affine: Affine,
     search: IdleSearch,
 ) -> Result<(), TestCaseError> {
+    // The two rules share a parameter.
+    let affine = match (affine, search) {
+        (Affine::History(rule), IdleSearch::MasonPkg(migration_cost_us)) => {
+            Affine::History(history::Rule {
+                migration_cost_us,
+                ..rule
+            })
+        }
+        _ => affine,
+    };
     let scene = Scene::of(recipe.machine());
     let facts = scene.facts(moment);
     let expected = naive::wakeup(&scene.topology, &facts, affine, search);
@@ -102,6 +135,11 @@ proptest! {
     #[test]
     fn affine_and_no_search(r in recipe(), m in moment(IdleCores::Exact), a in affine_rule()) {
         check(&r, &m, a, IdleSearch::None)?;
+    }
+
+    #[test]
+    fn affine_history(r in recipe(), m in moment(IdleCores::Exact), rule in history_rule()) {
+        check(&r, &m, Affine::History(rule), IdleSearch::None)?;
     }
 
     #[test]
@@ -637,10 +675,10 @@ mod whole {
             cpu_loads: (0, 0),
             capacities: (1024, 1024),
             task_loads: (0, 0),
+            history: history::Facts::default(),
             avg_idle_ns: 0,
             scan_cost_ns: 0,
             prev_nr_running: 1,
-            since_ran_ns: 0,
         }
     }
 
@@ -798,10 +836,10 @@ mod found {
             cpu_loads: (0, 0),
             capacities: (1024, 1024),
             task_loads: (0, 0),
+            history: history::Facts::default(),
             avg_idle_ns: 0,
             scan_cost_ns: 0,
             prev_nr_running: 1,
-            since_ran_ns: 0,
         }
     }
 

@@ -271,6 +271,262 @@ fn section_b_8_record_wakee() {
     assert_eq!(wake(1, 99_999), (1, 99_999));
 }
 
+/// `affine_loads` of nice-0 tasks in the root group, imbalance 125; the wakee's and the waker's weight
+/// is 1024.
+fn affine_loads(waker: u64, prev: u64, sync: u32) -> intf::affine_loads {
+    intf::affine_loads {
+        waker,
+        prev,
+        prev_target: prev,
+        el_waker_leaves: -1024,
+        el_prev_leaves: 0,
+        el_waker_comes: 1024,
+        el_prev_comes: 0,
+        tpt_weight: waker as u32,
+        tpt_nr: (waker as u32 / 1024).max(1),
+        waker_power: 1024,
+        prev_power: 1024,
+        scale: scale(125),
+        sync,
+        short_overlaps: 0,
+    }
+}
+
+#[test]
+fn section_b_2_loads_over_ticks() {
+    let mut l = intf::place_cpu_load {
+        load: [0; 2],
+        tick: 100,
+    };
+    let at = |l: &intf::place_cpu_load, i, now| unsafe { intf::place_host_cpu_load_at(l, i, now) };
+    let tick = |l: &mut intf::place_cpu_load, now, weight| unsafe {
+        intf::place_host_cpu_load_tick(l, now, weight);
+    };
+    // Rounded up while it rises: 0, 5, 8, 9, 10, and not stuck at 9.
+    for (now, average) in [(101, 5), (102, 8), (103, 9), (104, 10), (105, 10)] {
+        tick(&mut l, now, 10);
+        assert_eq!((at(&l, 0, now), at(&l, 1, now)), (10, average));
+    }
+    // Rounded down while it falls.
+    tick(&mut l, 106, 7);
+    assert_eq!((at(&l, 0, 106), at(&l, 1, 106)), (7, 8));
+    // Two ticks idle: nothing, and a quarter; the next tick goes on from there.
+    assert_eq!((at(&l, 0, 108), at(&l, 1, 108)), (0, 2));
+    assert_eq!((at(&l, 0, 109), at(&l, 1, 109)), (0, 1));
+    tick(&mut l, 109, 1024);
+    assert_eq!((at(&l, 0, 109), at(&l, 1, 109)), (1024, 513));
+    assert_eq!([140, 141, 5000].map(|now| at(&l, 1, now)), [0; 3]);
+}
+
+#[test]
+fn section_b_3_overlap() {
+    let mut o = intf::place_overlap {
+        woke_ns: 0,
+        avg_ns: 0,
+    };
+    let mut sleep = |woke_ns, sleeps_ns| unsafe {
+        intf::place_host_overlap_wake(&mut o, woke_ns);
+        intf::place_host_overlap_sleep(&mut o, sleeps_ns);
+        o.avg_ns
+    };
+    assert_eq!(sleep(1_000_000, 1_800_000), 100_000);
+    assert_eq!(sleep(2_000_000, 2_100_000), 100_000);
+    // The shift is arithmetic: -100000 / 8, and -1 / 8 is -1.
+    assert_eq!(sleep(3_000_000, 3_000_000), 87_500);
+    assert_eq!(sleep(4_000_000, 4_087_499), 87_499);
+}
+
+#[test]
+fn section_b_3_v2626() {
+    let branch = |a: intf::affine_loads| unsafe { intf::place_host_wake_affine_2627(&a) };
+    use intf::place_counter_PLACE_CNT_affine_balanced as BALANCED;
+    use intf::place_counter_PLACE_CNT_affine_imbalanced as IMBALANCED;
+    use intf::place_counter_PLACE_CNT_affine_light as LIGHT;
+    use intf::place_counter_PLACE_CNT_affine_sync_overlap as SYNC_OVERLAP;
+    let short = |waker, prev, sync| intf::affine_loads {
+        short_overlaps: 1,
+        ..affine_loads(waker, prev, sync)
+    };
+    // 204800 <= 112 * 1829 = 204848; 112 * 1828 = 204736.
+    assert_eq!(branch(affine_loads(1024, 1829, 0)), BALANCED);
+    assert_eq!(branch(affine_loads(1024, 1828, 0)), IMBALANCED);
+    // Sync: 102400 <= 112 * 915 = 102480; 112 * 914 = 102368.
+    assert_eq!(branch(affine_loads(1024, 915, 1)), BALANCED);
+    assert_eq!(branch(short(1024, 915, 1)), SYNC_OVERLAP);
+    assert_eq!(branch(short(1024, 1829, 0)), BALANCED);
+    // tl = 0 <= 914, 0 + 914 <= 1024.
+    assert_eq!(branch(short(1024, 914, 1)), LIGHT);
+    // tl = 1024 > 914.
+    assert_eq!(branch(short(2048, 914, 1)), IMBALANCED);
+    // tl = 1000 <= 1500 and 1000 + 1500 <= 5000 / 2, not 4999 / 2.
+    let mixed = |weight| intf::affine_loads {
+        waker: 1000,
+        prev: 1500,
+        prev_target: 1500,
+        tpt_weight: weight,
+        tpt_nr: 2,
+        el_waker_comes: 5000,
+        ..affine_loads(0, 0, 0)
+    };
+    assert_eq!(branch(mixed(5000)), LIGHT);
+    assert_eq!(branch(mixed(4999)), IMBALANCED);
+    let mixed = intf::affine_loads {
+        prev: 999,
+        prev_target: 999,
+        ..mixed(5000)
+    };
+    assert_eq!(branch(mixed), IMBALANCED);
+}
+
+#[test]
+fn section_b_5_v2637_and_v2638() {
+    use intf::place_counter_PLACE_CNT_affine_balanced as BALANCED;
+    use intf::place_counter_PLACE_CNT_affine_imbalanced as IMBALANCED;
+    use intf::place_counter_PLACE_CNT_affine_light as LIGHT;
+    use intf::place_counter_PLACE_CNT_affine_sync_balanced as SYNC_BALANCED;
+    use intf::place_counter_PLACE_CNT_affine_unloaded as UNLOADED;
+    let both = |a: intf::affine_loads| unsafe {
+        [
+            intf::place_host_wake_affine_2637(&a),
+            intf::place_host_wake_affine_2638(&a),
+        ]
+    };
+    assert_eq!(both(affine_loads(1024, 0, 1)), [UNLOADED; 2]);
+    assert_eq!(both(affine_loads(0, 0, 0)), [UNLOADED; 2]);
+    assert_eq!(both(affine_loads(1024, 1829, 0)), [BALANCED; 2]);
+    assert_eq!(both(affine_loads(1024, 1828, 0)), [IMBALANCED; 2]);
+    assert_eq!(both(affine_loads(2048, 1829, 1)), [SYNC_BALANCED; 2]);
+    let light = intf::affine_loads {
+        tpt_weight: 2853,
+        tpt_nr: 1,
+        ..affine_loads(1025, 1828, 0)
+    };
+    assert_eq!(both(light), [LIGHT; 2]);
+    let heavier = intf::affine_loads {
+        tpt_weight: 2852,
+        ..light
+    };
+    assert_eq!(both(heavier), [IMBALANCED; 2]);
+    // Below zero: a huge load, or none.
+    assert_eq!(both(affine_loads(1023, 0, 1)), [IMBALANCED, UNLOADED]);
+    // What comes to P can make its side negative: a huge load, or little.
+    let less = intf::affine_loads {
+        el_prev_comes: -2000,
+        ..affine_loads(1024, 1829, 0)
+    };
+    assert_eq!(both(less), [BALANCED, IMBALANCED]);
+    // power(P) weighs W's side, and the other way round.
+    let powers = |waker_power, prev_power| intf::affine_loads {
+        waker_power,
+        prev_power,
+        ..affine_loads(1024, 1829, 0)
+    };
+    assert_eq!(both(powers(1023, 1024)), [IMBALANCED; 2]);
+    assert_eq!(both(powers(1024, 1023)), [BALANCED; 2]);
+}
+
+#[test]
+fn section_b_8_v46() {
+    let branch = |a: intf::affine_loads| unsafe { intf::place_host_wake_affine_46(&a) };
+    use intf::place_counter_PLACE_CNT_affine_balanced as BALANCED;
+    use intf::place_counter_PLACE_CNT_affine_imbalanced as IMBALANCED;
+    use intf::place_counter_PLACE_CNT_affine_unloaded as UNLOADED;
+    assert_eq!(branch(affine_loads(1024, 1829, 0)), BALANCED);
+    assert_eq!(branch(affine_loads(1024, 1828, 0)), IMBALANCED);
+    assert_eq!(branch(affine_loads(1024, 0, 1)), UNLOADED);
+    assert_eq!(branch(affine_loads(1023, 0, 1)), UNLOADED);
+    // 100 * 1024 <= 112 * 915 = 102480; 112 * 914 = 102368.
+    let smaller = |waker_power| intf::affine_loads {
+        waker_power,
+        ..affine_loads(0, 5000, 0)
+    };
+    assert_eq!(branch(smaller(915)), UNLOADED);
+    assert_eq!(branch(smaller(914)), IMBALANCED);
+}
+
+/// The vector, and what the other forms make of it.
+#[test]
+fn section_b_6_effective_load() {
+    use intf::effective_load_form_EFFECTIVE_LOAD_2627 as V2627;
+    use intf::effective_load_form_EFFECTIVE_LOAD_2637 as V2637;
+    use intf::effective_load_form_EFFECTIVE_LOAD_2638 as V2638;
+    use intf::effective_load_form_EFFECTIVE_LOAD_2638RC as V2638RC;
+    use intf::effective_load_form_EFFECTIVE_LOAD_46 as V46;
+    let load = |form, levels: &[intf::group_level], wl, wg| unsafe {
+        intf::place_host_effective_load(form, levels.as_ptr(), levels.len() as u32, wl, wg)
+    };
+    // S = 1024; one task queued on B, the group's queue on A empty.
+    let a = intf::group_level {
+        shares: 1024,
+        entity: 2,
+        queue: 0,
+        queue_then: 0,
+        queue_load: 0,
+        total: 1024,
+        contribution: 0,
+    };
+    let b = intf::group_level {
+        entity: 1024,
+        queue: 1024,
+        queue_then: 1024,
+        queue_load: 1024,
+        contribution: 1024,
+        ..a
+    };
+    for form in [V2638, V46] {
+        assert_eq!(load(form, &[a], 1024, 1024), 510);
+        assert_eq!(load(form, &[b], 0, 1024), -512);
+    }
+    // What P would win is left out.
+    for form in [V2627, V2637] {
+        assert_eq!(load(form, &[b], 0, 1024), 0);
+    }
+    // a = 1024 * 1024, b = 2 * 1024, 2 * (a - b) / b: as if the group ran nowhere else.
+    for form in [V2627, V2637, V2638RC] {
+        assert_eq!(load(form, &[a], 1024, 1024), 1022);
+    }
+    // a = 2^20, b = 2^20 + 2^20; 1024 * -2^20 / 2^21.
+    assert_eq!(load(V2638RC, &[b], 0, 1024), -512);
+    // A second task on B: a = 2^21, b = 2^21, no change; it was the group's only CPU.
+    for form in [V2627, V2637, V2638RC] {
+        assert_eq!(load(form, &[b], 1024, 1024), 0);
+    }
+    // The root group.
+    for form in [V2627, V2637, V2638RC, V2638, V46] {
+        assert_eq!(load(form, &[], -77, 5), -77);
+        assert_eq!(load(form, &[], 0, 5), 0);
+    }
+    // Since the shares were adjusted 1024 came: at the group's level in both, above in v2.6.37 only.
+    let late = intf::group_level { queue: 2048, ..b };
+    let ratio = |rw: i64, wl: i64, wg: i64| {
+        let (x, y) = (1024 * (rw + wl), 1024 * rw + 1024 * wg);
+        1024 * (x - y) / y
+    };
+    let first = ratio(1024, 2048, 2048);
+    assert_eq!(load(V2627, &[late], 1024, 1024), first);
+    assert_eq!(load(V2637, &[late], 1024, 1024), first);
+    let first = ratio(1024, 3072, 1024);
+    assert_eq!(load(V2627, &[late], 2048, 0), first);
+    assert_eq!(load(V2627, &[late, late], 2048, 0), ratio(1024, first, 0));
+    let above = ratio(1024, first + 1024, 1024);
+    assert_eq!(load(V2637, &[late, late], 2048, 0), above);
+    // Two levels of the rewrite: what moves above is the change of the share.
+    assert_eq!(load(V2638, &[a, b], 1024, 1024), 0);
+    assert_eq!(load(V2638, &[b, a], 0, 1024), 0);
+    // Never below 2: the group leaves; a negative part of it as well.
+    assert_eq!(load(V2638, &[b], -1000, -1000), 0);
+    let shared = intf::group_level { total: 4096, ..b };
+    assert_eq!(load(V2638, &[shared], -1024, -1024), 2 - 1024);
+    assert_eq!(load(V2638, &[shared], -2000, -1024), 2 - 1024);
+    // v4.6 puts the queue's weight in the place of its contribution, and its load on top.
+    let lighter = intf::group_level {
+        queue_load: 200,
+        entity: 150,
+        ..b
+    };
+    assert_eq!(load(V46, &[lighter], 100, 1024), 300 * 1024 / 2048 - 150);
+}
+
 #[test]
 fn section_h1_13_pelt_vectors() {
     assert_eq!(segments(1, 512, 100), 601);

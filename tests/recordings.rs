@@ -48,7 +48,18 @@ fn policy() -> impl Strategy<Value = Policy> {
         "sis_util",
         "sis_modern",
     ]);
-    let affines = prop_oneof![Just("off"), Just("always"), Just("wa_414")];
+    let affines = proptest::sample::select(vec![
+        "off",
+        "always",
+        "v2626",
+        "v2627",
+        "v2637",
+        "v2638rc",
+        "v2638",
+        "v2638_nohot",
+        "v46",
+        "wa_414",
+    ]);
     let forks = prop_oneof![Just("stay"), Just("v48")];
     (searches, affines, forks).prop_map(|(search, affine, fork)| {
         let items = [

@@ -101,19 +101,6 @@ static __always_inline u32 cpu_runnable_load(u32 cpu, u64 wall)
 	return load > gone ? load - gone : 0;
 }
 
-/*
- * What place_in has for idle_search=mason_pkg to sis_prop only.  The clock of prev is read as the fair
- * class reads it, without its lock: it stands where the last event of that CPU left it.
- */
-__noinline int snapshot_history(struct task_struct *p __arg_trusted, struct place_in *in __arg_nonnull)
-{
-	in->avg_idle_ns = cpu_at(in->waker)->avg_idle_ns;
-	in->scan_cost_ns = llc_at(where_at(in->waker)->llc)->avg_scan_cost_ns;
-	in->prev_nr_running = cpu_nr(cpu_at(in->prev));
-	in->since_ran_ns = scx_clock_task(in->prev) - p->se.exec_start;
-	return 0;
-}
-
 /* SIS_UTIL: one CPU per cache and period renews the scan budget from the CPUs' utilisation. */
 static __noinline void update_nr_idle_scan(u32 llc_id)
 {

@@ -7,7 +7,8 @@
  *
  *   policies   user space, while no callback can read the slot
  *   cpus       the BPF program, under the run-queue lock of the CPU the record belongs to,
- *              but for the line `inbox`, which other CPUs add to atomically
+ *              but for the line `inbox`, which other CPUs add to atomically, and what stands behind
+ *              it, which this CPU alone writes in any callback
  *   counters   the BPF program, each CPU its own lines
  *   latencies  the BPF program, each CPU its own lines
  *   clocks     the BPF program, when user space asks
@@ -24,6 +25,7 @@
 #include "policy/newload.h"
 #include "policy/place.h"
 #include "policy/policy.h"
+#include "policy/wake_affine_history.h"
 #include "record.h"
 #ifndef __VMLINUX_H__
 #include "policy/host.h"
@@ -42,8 +44,9 @@ enum place_limits {
  */
 enum place_word {
 	PLACE_WORD_LINE_MASK = PLACE_NR_SLOTS - 1,	/* whose lines counts go to: the slot's or PLACE_UNREAD_SLOT's */
-	PLACE_WORD_SLOT_SHIFT = 7,	/* the policy slot in force; by the size of a policy no shift is left */
+	PLACE_WORD_SLOT_SHIFT = 8,	/* the policy slot in force; by the size of a policy no shift is left */
 	PLACE_WORD_FULL = 1 << 16,	/* level full: wakeups are timed */
+	PLACE_WORD_HISTORY = 1 << 17,	/* history.bpf.h is at work: rules that read it are in force or sampled */
 };
 
 /* count_in() masks its index by the stride: one counter too many would be added to another. */
@@ -102,6 +105,9 @@ struct place_cpu {
 	/* Added to by other CPUs, atomically: tasks pulled from here or moved away.  Never reset. */
 	u64 inbox __attribute__((aligned(64)));	/* place_sum */
 	struct pelt_inbox inbox_load;
+	/* With PLACE_WORD_HISTORY, by this CPU only; here because there is room. */
+	struct place_cpu_load tick_load;
+	u32 tpt_weight, tpt_nr;	/* place_in.tpt_weight and tpt_nr */
 } __attribute__((aligned(64)));
 
 enum place_task_flags {
@@ -135,10 +141,16 @@ struct place_task {
 	u64 timed_ns;		/* run-queue clock, with interrupts, when it woke up or was made */
 	u16 branch;		/* enum place_counter: where its placement ended; 0: not placed */
 	u16 wake_type;		/* enum place_latency_row */
-	u32 pad;
+	/*
+	 * With PLACE_WORD_HISTORY: overlap.woke_ns is set.  Only what asks for this word touches the third
+	 * line, which the rules of before v2.6.29 need and no other.
+	 */
+	u32 woke;
+	struct place_overlap overlap;
 } __attribute__((aligned(64)));
 
-_Static_assert(sizeof(struct place_task) == 128, "two cache lines");
+_Static_assert(__builtin_offsetof(struct place_task, overlap) == 128 && sizeof(struct place_task) == 192,
+	       "two cache lines, and one for old rules");
 
 /* Per-CPU working memory of select_cpu, which runs with interrupts off and cannot nest. */
 struct place_scratch {

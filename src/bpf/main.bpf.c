@@ -34,6 +34,7 @@
  *	and tick; run time is the difference of sum_exec_runtime.
  */
 #include "balance.bpf.h"
+#include "history.bpf.h"
 #include "idle.bpf.h"
 #include "record.bpf.h"
 #include "task.bpf.h"
@@ -52,8 +53,8 @@ static __always_inline u32 waker_flags(struct task_struct *waker, const struct c
 {
 	u32 flags = 0;
 
-	if ((wake_flags & SCX_WAKE_SYNC) && !(waker->flags & PF_EXITING))
-		flags |= PLACE_IN_SYNC;
+	if (wake_flags & SCX_WAKE_SYNC)
+		flags |= waker->flags & PF_EXITING ? PLACE_IN_SYNC_EXITING : PLACE_IN_SYNC;
 	if ((waker->flags & PF_KTHREAD) && waker->nr_cpus_allowed == 1 &&
 	    !(waker->flags & PF_IDLE) && bpf_in_task())
 		flags |= PLACE_IN_WAKER_KTHREAD;
@@ -106,7 +107,7 @@ static __always_inline void make_stale(struct place_scratch *sc, const u32 nw)
  * of the CPUs.  Global functions for the same reason as those of decide() below.
  */
 static __always_inline int snapshot(struct task_struct *p, struct place_scratch *sc, u64 wake_flags,
-				    const u32 nw)
+				    u32 slot, const u32 nw)
 {
 	struct place_in *in = &sc->in;
 	struct place_where *w = where_at(in->waker), *pw = where_at(in->prev), *rw;
@@ -136,11 +137,14 @@ static __always_inline int snapshot(struct task_struct *p, struct place_scratch 
 	snapshot_affine(in, t, wt);
 
 	m.allowed = p->cpus_ptr;
-	m.idle = scx_bpf_get_idle_cpumask();
-	m.smt = has_smt ? scx_bpf_get_idle_smtmask() : m.idle;
 	in->flags = waker_flags(waker, m.allowed, in->waker, wake_flags);
 	if (llc_w->near_nodes >> (pw->node & 63) & 1)
 		in->flags |= PLACE_IN_AFFINE_DOMAIN;
+	if (keeps_history(slot))
+		snapshot_history(in, p, t, wt, slot);
+
+	m.idle = scx_bpf_get_idle_cpumask();
+	m.smt = has_smt ? scx_bpf_get_idle_smtmask() : m.idle;
 	view_fill(&in->view[0], llc_p, &m, nw);
 	if (w->llc != pw->llc)
 		view_fill(&in->view[1], llc_w, &m, nw);
@@ -153,21 +157,21 @@ static __always_inline int snapshot(struct task_struct *p, struct place_scratch 
 }
 
 __noinline int snapshot_1(struct task_struct *p __arg_trusted, struct place_scratch *sc __arg_nonnull,
-			  u64 wake_flags)
+			  u64 wake_flags, u32 slot)
 {
-	return snapshot(p, sc, wake_flags, 1);
+	return snapshot(p, sc, wake_flags, slot, 1);
 }
 
 __noinline int snapshot_4(struct task_struct *p __arg_trusted, struct place_scratch *sc __arg_nonnull,
-			  u64 wake_flags)
+			  u64 wake_flags, u32 slot)
 {
-	return snapshot(p, sc, wake_flags, 4);
+	return snapshot(p, sc, wake_flags, slot, 4);
 }
 
 __noinline int snapshot_16(struct task_struct *p __arg_trusted, struct place_scratch *sc __arg_nonnull,
-			   u64 wake_flags)
+			   u64 wake_flags, u32 slot)
 {
-	return snapshot(p, sc, wake_flags, 16);
+	return snapshot(p, sc, wake_flags, slot, 16);
 }
 
 /*
@@ -245,7 +249,7 @@ static __always_inline bool decide_and_claim(struct place_scratch *sc, struct pl
 }
 
 /* Effects that only older rules ask for. */
-static __noinline void apply_history_effects(struct place_scratch *sc)
+static __noinline void apply_rare_effects(struct place_scratch *sc)
 {
 	struct place_out *out = &sc->out;
 	struct place_task *wt;
@@ -273,7 +277,7 @@ static __always_inline void apply_effects(struct place_scratch *sc, struct place
 		count_in(cnt, PLACE_CNT_event_cores_cleared, 1);
 	}
 	if (unlikely(out->effects & (PLACE_EFFECT_SCAN_COST | PLACE_EFFECT_WAKER_RECENT)))
-		apply_history_effects(sc);
+		apply_rare_effects(sc);
 }
 
 static __always_inline void count_decision(const struct place_out *out, struct place_counters *cnt)
@@ -294,8 +298,9 @@ static __always_inline bool place_and_claim(struct task_struct *p, struct place_
 	int known;
 
 	sc->out.cpu = sc->in.prev;
-	known = nw == 1 ? snapshot_1(p, sc, wake_flags)
-			: nw == 4 ? snapshot_4(p, sc, wake_flags) : snapshot_16(p, sc, wake_flags);
+	known = nw == 1 ? snapshot_1(p, sc, wake_flags, slot)
+			: nw == 4 ? snapshot_4(p, sc, wake_flags, slot)
+				  : snapshot_16(p, sc, wake_flags, slot);
 	if (!known) {
 		sc->out.search = PLACE_CNT_search_unknown;
 		count_in(cnt, PLACE_CNT_search_unknown, 1);
@@ -306,7 +311,7 @@ static __always_inline bool place_and_claim(struct task_struct *p, struct place_
 	apply_effects(sc, t, cnt);
 	count_decision(&sc->out, cnt);
 	if (unlikely(sampling()))
-		sample(sc, slot, p, claimed);
+		sample(sc, slot, p->pid, claimed);
 	return claimed;
 }
 
@@ -403,7 +408,6 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	struct place_scratch *sc = scratch_at(cpu);
 	struct place_task *t = task_of(p);
 	bool claimed = false;
-	u32 search;
 
 	check_slot(pol, cnt);
 	sc->in.waker = cpu;
@@ -417,10 +421,7 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		t->flags = (t->flags & ~PLACE_TASK_SYNC) | PLACE_TASK_WOKEN |
 			   (wake_flags & SCX_WAKE_SYNC ? PLACE_TASK_SYNC : 0);
 
-	search = pol->axis[PLACE_AXIS_idle_search];
-	if (unlikely(idle_search_reads_history(search)))
-		snapshot_history(p, &sc->in);
-	if (search == PLACE_idle_search_scx_default) {
+	if (pol->axis[PLACE_AXIS_idle_search] == PLACE_idle_search_scx_default) {
 		sc->out.cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &claimed);
 		sc->out.search = claimed ? PLACE_CNT_search_scx_idle : PLACE_CNT_search_scx_prev;
 		count_in(cnt, sc->out.search, 1);
@@ -562,6 +563,8 @@ static __always_inline u32 enqueue_woken(struct task_struct *p, struct place_tas
 	struct place_task *curr_t = settle_curr(curr, c, cpu, now_ns);
 	u32 flags = task_wake(t, c, cpu, pol, now_ns);
 
+	if (keeps_history(slot_now()))
+		history_woken(curr_t, curr, now_ns);
 	if (!wakeup_preempts(pol, t, flags, curr_t, curr, cnt, now_ns))
 		return wakee_reason(p, flags, c, cpu);
 	return runs_next(pol, t, c, cpu) ? PLACE_CNT_enqueue_preempt : PLACE_CNT_preempt_queued;
@@ -766,8 +769,11 @@ void BPF_STRUCT_OPS(place_stopping, struct task_struct *p, bool runnable)
 		return;
 	task_charge(t, c, cpu, p);
 	t->picked_ns = t->charged_ns;
-	if (!runnable && (t->flags & PLACE_TASK_RUNNABLE))
+	if (!runnable && (t->flags & PLACE_TASK_RUNNABLE)) {
 		cpu_sub(c, cpu, t);
+		if (unlikely(t->woke))
+			history_sleep(t, t->charged_ns);
+	}
 }
 
 /* ---- the tick ---- */
@@ -807,6 +813,8 @@ void BPF_STRUCT_OPS(place_tick, struct task_struct *p)
 	if (unlikely(!t))
 		return;
 	task_charge(t, c, cpu, p);
+	if (keeps_history(slot_now()))
+		history_tick(c);
 	update_nr_idle_scan(where_at(cpu)->llc);
 	if (turn_over(pol, t, c, cpu)) {
 		count(PLACE_CNT_event_slice_end);
@@ -833,6 +841,8 @@ static __always_inline void task_init(struct place_task *t, struct task_struct *
 			     : 0;
 	t->claimed = -1;
 	t->branch = 0;
+	t->woke = 0;
+	__builtin_memset(&t->overlap, 0, sizeof(t->overlap));
 	t->recent = parent ? parent->home : -1;	/* at fork recent_used_cpu is the parent's CPU */
 	t->charged_ns = t->picked_ns = p->se.sum_exec_runtime;
 	task_set_weight(t, p);

@@ -343,7 +343,7 @@ mod tests {
         );
         assert_eq!(
             error("affine=wa_141"),
-            "`wa_141` is not a value of affine; did you mean `wa_414`? affine can be off, always, wa_414"
+            "`wa_141` is not a value of affine; did you mean `wa_414`? affine can be off, always, v2626, v2627, v2637, v2638rc, v2638, v2638_nohot, v46, wa_414"
         );
         assert!(error("idle_search=test_only")
             .starts_with("`test_only` is not a value of idle_search (it is one of claim); "));

@@ -134,6 +134,11 @@ fn wakeup_input(decision: &Decision) -> String {
             "waker's CPU allowed",
         ),
         (intf::place_in_flags_PLACE_IN_AFFINE_DOMAIN, "affine domain"),
+        (intf::place_in_flags_PLACE_IN_SYNC_EXITING, "sync, exiting"),
+        (
+            intf::place_in_flags_PLACE_IN_WAKEE_SCHED_IDLE,
+            "wakee is SCHED_IDLE",
+        ),
     ];
     let flags = flags
         .iter()

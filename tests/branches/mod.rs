@@ -58,7 +58,10 @@ fn moment(idle: &[usize]) -> Facts {
         avg_idle_ns: 1_000_000,
         scan_cost_ns: 0,
         prev_nr_running: 1,
-        since_ran_ns: 1_000_000,
+        history: naive::history::Facts {
+            since_ran_ns: 1_000_000,
+            ..Default::default()
+        },
     }
 }
 
@@ -161,9 +164,17 @@ fn mason_pkg() {
             |f| (f.sync, f.prev_nr_running) = (true, 2),
             ("thread", 0, 5 + 1),
         ),
-        (&[5], |f| f.since_ran_ns = 499_999, ("bounce_hot", 2, 4)),
-        (&[5], |f| f.since_ran_ns = -1, ("bounce_hot", 2, 4)),
-        (&[5], |f| f.since_ran_ns = 500_000, ("thread", 5, 4 + 6)),
+        (
+            &[5],
+            |f| f.history.since_ran_ns = 499_999,
+            ("bounce_hot", 2, 4),
+        ),
+        (&[5], |f| f.history.since_ran_ns = -1, ("bounce_hot", 2, 4)),
+        (
+            &[5],
+            |f| f.history.since_ran_ns = 500_000,
+            ("thread", 5, 4 + 6),
+        ),
         (&[], AS_IS, ("nothing", 2, 4 + 8)),
         (&[0], |f| f.prev = 8, ("nothing", 8, 0)),
     ];
@@ -181,7 +192,7 @@ fn mason_pkg() {
     let hot: &[Line] = &[(&[5], AS_IS, ("bounce_hot", 2, 4))];
     let all = IdleSearch::MasonPkg(u32::MAX);
     walk(&scene(false), all, hot, &["bounce_hot"]);
-    let cold: &[Line] = &[(&[5], |f| f.since_ran_ns = -1, ("thread", 5, 10))];
+    let cold: &[Line] = &[(&[5], |f| f.history.since_ran_ns = -1, ("thread", 5, 10))];
     walk(&scene(false), IdleSearch::MasonPkg(0), cold, &["thread"]);
 }
 

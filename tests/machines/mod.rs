@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use scx_place::bpf_intf as intf;
 use scx_place::topology::{Cpu, Layout, Machine, MAX_CPUS};
 
+use crate::naive::history::{self, Kernel};
 use crate::naive::{fork, Affine, Decision, Facts, IdleSearch, Topology};
 
 /// How CPU numbers are dealt out to hardware threads.
@@ -318,10 +319,10 @@ pub struct Moment {
     pub cpu_loads: (u32, u32),
     pub task_loads: (u32, u32),
     pub capacities: (u32, u32),
+    pub history: history::Facts,
     pub avg_idle_ns: u64,
     pub scan_cost_ns: u32,
     pub prev_nr_running: u32,
-    pub since_ran_ns: i64,
     /// What the parts of `place_in` hold that no rule may read.
     pub garbage: u64,
 }
@@ -350,10 +351,13 @@ pub fn moment(idle_cores: IdleCores) -> impl Strategy<Value = Moment> {
     );
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let waker = prop_oneof![1 => Just(0usize), 5 => 0..1024usize];
-    ((waker, prev, recent), sets, numbers, flags, loads()).prop_map(
-        move |((waker, prev, recent), sets, numbers, flags, loads)| {
-            let (flips, cpu_loads, task_loads, capacities, history) = loads;
-            let (avg_idle_ns, scan_cost_ns, prev_nr_running, since_ran_ns) = history;
+    // In boxes: the stack of a test's thread is too small for all these trees.
+    let (sets, numbers) = (sets.boxed(), numbers.boxed());
+    let loads = (loads().boxed(), history_facts().boxed());
+    ((waker, prev, recent), sets, numbers, flags, loads).prop_map(
+        move |((waker, prev, recent), sets, numbers, flags, (loads, history))| {
+            let (flips, cpu_loads, task_loads, capacities, scans) = loads;
+            let (avg_idle_ns, scan_cost_ns, prev_nr_running) = scans;
             let (idle, idle_by_core, sched_idle, allowed, missing, has_idle_cores) = sets;
             let (nr_idle_scan, scan_percent, force, waker_nr_running, garbage) = numbers;
             let (sync, kthread_a, kthread_b, affine_domain) = flags;
@@ -379,23 +383,86 @@ pub fn moment(idle_cores: IdleCores) -> impl Strategy<Value = Moment> {
                 cpu_loads,
                 task_loads,
                 capacities,
+                history,
                 avg_idle_ns,
                 scan_cost_ns,
                 prev_nr_running,
-                since_ran_ns,
                 garbage,
             }
         },
     )
 }
 
+/// What the rules before v4.14 read.  Loads as they are and, often, right at the point where one
+/// CPU ceases to be less loaded than the other.
+fn history_facts() -> impl Strategy<Value = history::Facts> {
+    let weight = || {
+        prop_oneof![
+            1 => Just(0u32),
+            4 => (1..6u32).prop_map(|n| n * 1024),
+            2 => 0..6u32,
+            2 => 0..6000u32,
+            1 => 0..100_000_000u32,
+        ]
+    };
+    let task =
+        || prop_oneof![3 => Just(1024u32), 1 => Just(0u32), 1 => Just(3u32), 1 => 1..=88761u32];
+    let ns = || {
+        prop_oneof![
+            1 => Just(0u32), 2 => 0..1_000_000u32, 1 => 499_999..=500_001u32, 1 => any::<u32>(),
+        ]
+    };
+    let near = (
+        proptest::sample::select(vec![105u64, 108, 112, 150]),
+        -1..=1i64,
+        0..4u32,
+    );
+    (
+        (weight(), weight(), task(), task()),
+        [weight(), weight(), weight(), weight()],
+        (ns(), ns(), since_ran_ns()),
+        (weight(), 0..4u32, weight(), weight(), task()),
+        (near, any::<bool>(), 0..4u32),
+    )
+        .prop_map(
+            |(weights, ticks, times, others, (near, sync_exiting, idle))| {
+                let (waker, mut prev, curr, wakee) = weights;
+                let (tpt, tpt_nr, waker_load, mut prev_load, wakee_load) = others;
+                let since_ran_ns = times.2;
+                let (scale, off, mode) = near;
+                let edge = |load: u32| {
+                    let load = u64::from(load) * 100 / scale;
+                    load.saturating_add_signed(off).min(u32::MAX.into()) as u32
+                };
+                match mode {
+                    1 => prev = edge(waker.saturating_add(wakee)),
+                    2 => prev = edge((waker.saturating_sub(curr)).saturating_add(wakee)),
+                    3 => prev_load = edge(waker_load.saturating_add(wakee_load)),
+                    _ => {}
+                }
+                history::Facts {
+                    cpu_weights: (waker, prev),
+                    task_weights: (curr, wakee),
+                    tick_loads: ([ticks[0], ticks[1]], [ticks[2], ticks[3]]),
+                    overlaps_ns: (times.0, times.1),
+                    tpt: (tpt, tpt_nr),
+                    since_ran_ns,
+                    wakee_is_sched_idle: idle == 0,
+                    runnable_loads: (waker_load, prev_load),
+                    wakee_load_avg: wakee_load,
+                    sync_exiting,
+                }
+            },
+        )
+}
+
 type Pair = (u32, u32);
 
-/// Idle time and scan cost; tasks on the previous CPU; time since the wakee ran.
-type History = (u64, u32, u32, i64);
+/// Idle time and scan cost; tasks on the previous CPU.
+type Scans = (u64, u32, u32);
 
 /// Flips; loads of CPUs and tasks; capacities; what older searches read.
-fn loads() -> impl Strategy<Value = (Pair, Pair, Pair, Pair, History)> {
+fn loads() -> impl Strategy<Value = (Pair, Pair, Pair, Pair, Scans)> {
     let flips = prop_oneof![
         3 => (0..4u32, 0..4u32),
         2 => (0..40u32, 0..400u32),
@@ -417,20 +484,23 @@ fn loads() -> impl Strategy<Value = (Pair, Pair, Pair, Pair, History)> {
         (load(), load()),
         (load(), load()),
         (capacity(), capacity()),
-        history(cost),
+        scans(cost),
     )
 }
 
-fn history(cost: impl Strategy<Value = u32>) -> impl Strategy<Value = History> {
+fn scans(cost: impl Strategy<Value = u32>) -> impl Strategy<Value = Scans> {
     let nr_running = prop_oneof![1 => Just(0u32), 3 => Just(1u32), 1 => 2..5u32];
-    let since_ran_ns = prop_oneof![
+    (0..=1_000_000u64, cost, nr_running)
+}
+
+fn since_ran_ns() -> impl Strategy<Value = i64> {
+    prop_oneof![
         2 => 490_000..510_000i64,
         2 => Just(500_000i64),
         2 => 1_000_000..10_000_000i64,
         1 => -1000..1000i64,
         1 => any::<i64>(),
-    ];
-    (0..=1_000_000u64, cost, nr_running, since_ran_ns)
+    ]
 }
 
 /// A machine with its tables, and what a wakeup sees of it.
@@ -546,10 +616,14 @@ impl Scene {
             cpu_loads: m.cpu_loads,
             capacities: m.capacities,
             task_loads: m.task_loads,
+            // A wakeup is sync or it is not, whatever becomes of the waker.
+            history: history::Facts {
+                sync_exiting: m.history.sync_exiting && !m.sync,
+                ..m.history.clone()
+            },
             avg_idle_ns: m.avg_idle_ns,
             scan_cost_ns: m.scan_cost_ns,
             prev_nr_running: m.prev_nr_running,
-            since_ran_ns: m.since_ran_ns,
         }
     }
 
@@ -618,6 +692,12 @@ impl Scene {
             intf::place_in_flags_PLACE_IN_WAKER_ALLOWED,
         );
         flag(f.affine_domain, intf::place_in_flags_PLACE_IN_AFFINE_DOMAIN);
+        let h = &f.history;
+        flag(h.sync_exiting, intf::place_in_flags_PLACE_IN_SYNC_EXITING);
+        flag(
+            h.wakee_is_sched_idle,
+            intf::place_in_flags_PLACE_IN_WAKEE_SCHED_IDLE,
+        );
         intf::place_in {
             waker: f.waker as i32,
             prev: f.prev as i32,
@@ -635,8 +715,22 @@ impl Scene {
             task_load: f.task_loads.1,
             waker_capacity: f.capacities.0,
             prev_capacity: f.capacities.1,
+            waker_weight: h.cpu_weights.0,
+            prev_weight: h.cpu_weights.1,
+            curr_weight: h.task_weights.0,
+            wakee_weight: h.task_weights.1,
+            waker_tick_load: h.tick_loads.0,
+            prev_tick_load: h.tick_loads.1,
+            curr_overlap_ns: h.overlaps_ns.0,
+            wakee_overlap_ns: h.overlaps_ns.1,
+            tpt_weight: h.tpt.0,
+            tpt_nr: h.tpt.1,
+            waker_runnable_load: h.runnable_loads.0,
+            prev_runnable_load: h.runnable_loads.1,
+            wakee_load_avg: h.wakee_load_avg,
+            pad: garbage as u32,
             avg_idle_ns: f.avg_idle_ns,
-            since_ran_ns: f.since_ran_ns,
+            since_ran_ns: h.since_ran_ns,
             scan_cost_ns: f.scan_cost_ns,
             prev_nr_running: f.prev_nr_running,
             view: [
@@ -662,7 +756,7 @@ impl Scene {
         let policy = native(affine, search);
         let mut input = self.place_in(f, nw, garbage);
         // SAFETY: a live structure.
-        if unsafe { intf::place_host_idle_search_reads_history(&policy) } == 0 {
+        if unsafe { intf::place_host_reads_history(&policy) } == 0 {
             (input.avg_idle_ns, input.since_ran_ns) = (garbage, garbage as i64);
             (input.scan_cost_ns, input.prev_nr_running) = (garbage as u32, garbage as u32);
         }
@@ -901,6 +995,27 @@ pub fn native(affine: Affine, search: IdleSearch) -> intf::place_policy {
         IdleSearch::MasonPkg(us) => set(intf::place_param_PLACE_PARAM_migration_cost_us, us),
         _ => {}
     }
+    if let Affine::History(rule) = affine {
+        set(
+            intf::place_param_PLACE_PARAM_wake_wide,
+            rule.wake_wide.into(),
+        );
+        set(intf::place_param_PLACE_PARAM_wake_idx, rule.wake_idx);
+        set(
+            intf::place_param_PLACE_PARAM_migration_cost_us,
+            rule.migration_cost_us,
+        );
+        set(
+            intf::place_param_PLACE_PARAM_nohot_sync,
+            rule.nohot_sync.into(),
+        );
+        set(intf::place_param_PLACE_PARAM_imbalance_pct_smt, rule.pct[0]);
+        set(intf::place_param_PLACE_PARAM_imbalance_pct_llc, rule.pct[1]);
+        set(
+            intf::place_param_PLACE_PARAM_imbalance_pct_wide,
+            rule.pct[2],
+        );
+    }
     if let Affine::Wa414(rule) = affine {
         set(intf::place_param_PLACE_PARAM_wa_idle, rule.wa_idle.into());
         set(
@@ -935,6 +1050,15 @@ pub fn native(affine: Affine, search: IdleSearch) -> intf::place_policy {
     policy.axis[intf::place_axis_PLACE_AXIS_affine as usize] = match affine {
         Affine::Off => intf::place_value_PLACE_affine_off,
         Affine::Always => intf::place_value_PLACE_affine_always,
+        Affine::History(rule) => match rule.kernel {
+            Kernel::V2626 => intf::place_value_PLACE_affine_v2626,
+            Kernel::V2627 => intf::place_value_PLACE_affine_v2627,
+            Kernel::V2637 => intf::place_value_PLACE_affine_v2637,
+            Kernel::V2638rc => intf::place_value_PLACE_affine_v2638rc,
+            Kernel::V2638 => intf::place_value_PLACE_affine_v2638,
+            Kernel::V2638NoHot => intf::place_value_PLACE_affine_v2638_nohot,
+            Kernel::V46 => intf::place_value_PLACE_affine_v46,
+        },
         Affine::Wa414(_) => intf::place_value_PLACE_affine_wa_414,
     };
     policy

@@ -1,313 +1,256 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The idle searches that are no longer in the kernel or never were, as plainly as they can be
-//! written: one rule after the other from the first to the last line, whatever they have in common.
+//! `wake_affine` from v2.6.26 to v4.9, as sections B.2 to B.8 of the specification and, where they are
+//! silent, those kernels say it.  Numbers are whole ones of any size; where a kernel's are of 64 bits,
+//! the result of each step is brought back into that range, which [`Range`] notes.
 
-use super::{is_idle_core, mainline_46, Facts, Search, Throttle, Topology};
-
-/// Section A.0, `scan_2637`.
-pub(super) fn scan_2637(
-    t: &Topology,
-    f: &Facts,
-    target: usize,
-    s: &mut Search,
-) -> (usize, &'static str) {
-    let idle = |c: usize| f.idle.contains(&c);
-    if (target == f.waker || target == f.prev) && idle(target) {
-        return (target, "target_idle");
-    }
-    // The kernel drops a domain of one CPU, and one that spans what the next smaller one does.
-    let (core, llc) = (t.core(target), t.llc(target));
-    let mut domains = Vec::new();
-    if core.len() > 1 && core != llc {
-        domains.push((core, "smt_target"));
-    }
-    if llc.len() > 1 {
-        domains.push((llc, "thread"));
-    }
-    let mut chosen = (target, "nothing");
-    for (domain, branch) in domains {
-        for &c in domain {
-            if f.allowed.contains(&c) {
-                s.visited += 1;
-                if idle(c) {
-                    chosen = (c, branch);
-                    break;
-                }
-            }
-        }
-        if domain.contains(&f.waker) && domain.contains(&f.prev) {
-            break;
-        }
-    }
-    chosen
+/// What these rules see beyond what the others do.  Pairs are (waker's, previous or wakee's).
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// Weights of the runnable tasks of the CPUs, and of the two tasks.  0 of the waker: it is not a
+    /// runnable task of this scheduler.
+    pub cpu_weights: (u32, u32),
+    pub task_weights: (u32, u32),
+    /// `cpu_load[0..2]` of the CPUs.
+    pub tick_loads: ([u32; 2], [u32; 2]),
+    pub overlaps_ns: (u32, u32),
+    /// Weight and number of the tasks of the waker's CPU when it had some last.
+    pub tpt: (u32, u32),
+    /// Since the wakee ran last, by the clock of the previous CPU, which may be behind.
+    pub since_ran_ns: i64,
+    pub wakee_is_sched_idle: bool,
+    /// Tracked loads of what is runnable on the CPUs.
+    pub runnable_loads: (u32, u32),
+    pub wakee_load_avg: u32,
+    /// The waker says it is about to sleep, and is exiting.
+    pub sync_exiting: bool,
 }
 
-/// The first idle allowed CPU of the target's cache, ascending.
-fn first_of_cache(t: &Topology, f: &Facts, target: usize, s: &mut Search) -> Option<usize> {
-    for &c in t.llc(target) {
-        if f.allowed.contains(&c) {
-            s.visited += 1;
-            if f.idle.contains(&c) {
-                return Some(c);
-            }
-        }
-    }
-    None
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kernel {
+    V2626,
+    V2627,
+    V2637,
+    V2638rc,
+    V2638,
+    V2638NoHot,
+    V46,
 }
 
-/// Section A.2, `mason_first`.
-pub(super) fn mason_first(
-    t: &Topology,
-    f: &Facts,
-    target: usize,
-    s: &mut Search,
-) -> (usize, &'static str) {
-    if f.idle.contains(&target) {
-        return (target, "target_idle");
-    }
-    if f.prev != target && t.share_cache(f.prev, target) && f.idle.contains(&f.prev) {
-        return (f.prev, "prev_idle");
-    }
-    // No domain of shared cache.
-    if t.llc(target).len() == 1 {
-        return (target, "nothing");
-    }
-    match first_of_cache(t, f, target, s) {
-        Some(c) => (c, "thread"),
-        None => (target, "nothing"),
+impl Kernel {
+    pub const ALL: [Kernel; 7] = [
+        Kernel::V2626,
+        Kernel::V2627,
+        Kernel::V2637,
+        Kernel::V2638rc,
+        Kernel::V2638,
+        Kernel::V2638NoHot,
+        Kernel::V46,
+    ];
+
+    /// Loads are unsigned numbers.
+    pub fn is_unsigned(self) -> bool {
+        !matches!(self, Kernel::V2638 | Kernel::V2638NoHot | Kernel::V46)
     }
 }
 
-/// Section A.2, `mason_pkg`.
-pub(super) fn mason_pkg(
-    t: &Topology,
-    f: &Facts,
-    target: usize,
-    migration_cost_us: u32,
-    s: &mut Search,
-) -> (usize, &'static str) {
-    let (cpu, branch) = mainline_46(t, f, target, s);
-    if branch != "nothing" || t.llc(target).len() == 1 {
-        return (cpu, branch);
+/// A rule with its settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    pub kernel: Kernel,
+    pub wake_wide: bool,
+    /// Within a core, a cache and beyond.
+    pub pct: [u32; 3],
+    pub wake_idx: u32,
+    pub migration_cost_us: u32,
+    pub nohot_sync: bool,
+}
+
+/// What the topology says of the two CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Apart {
+    Core,
+    Cache,
+    Node,
+    Nodes,
+}
+
+/// 64-bit arithmetic, signed or not, that wraps around.
+pub struct Range {
+    pub unsigned: bool,
+    /// Some result was out of range.
+    pub wrapped: bool,
+}
+
+impl Range {
+    pub fn fit(&mut self, x: i128) -> i128 {
+        let fitted = match self.unsigned {
+            true => i128::from(x as u64),
+            false => i128::from(x as i64),
+        };
+        self.wrapped |= fitted != x;
+        fitted
     }
-    let nr_running = if target == f.waker {
-        f.waker_nr_running
-    } else {
-        f.prev_nr_running
-    };
-    if nr_running > 1 {
-        s.throttled = true;
-        return (target, "bounce_busy");
-    }
-    let hot = match migration_cost_us {
+}
+
+/// What a rule compares; the effective loads of the tasks are any.
+#[derive(Debug, Clone)]
+pub struct Loads {
+    pub waker: i128,
+    pub prev: i128,
+    pub prev_target: i128,
+    /// On the waker's CPU, on the previous one.
+    pub waker_leaves: (i128, i128),
+    pub wakee_comes: (i128, i128),
+    /// Average weight of a task of the waker's CPU.
+    pub tpt: i128,
+    pub powers: (u32, u32),
+    pub scale: u32,
+    pub sync: bool,
+    pub short_overlaps: bool,
+}
+
+fn is_hot(since_ran_ns: i64, migration_cost_us: u32) -> bool {
+    match migration_cost_us {
         0 => false,
         u32::MAX => true,
-        us => f.since_ran_ns < i64::from(us) * 1000,
+        us => since_ran_ns < i64::from(us) * 1000,
+    }
+}
+
+/// A rule's frame is behind it: the CPUs differ, the waker's is allowed.  Pulls or not, and why.
+pub fn decide(
+    rule: &Rule,
+    apart: Apart,
+    f: &Facts,
+    nr_running: u32,
+    sync: bool,
+    capacities: (u32, u32),
+    curr_load: u32,
+) -> (bool, &'static str) {
+    let sync = sync || f.sync_exiting;
+    let pct = match apart {
+        Apart::Core => rule.pct[0],
+        Apart::Cache => rule.pct[1],
+        Apart::Node | Apart::Nodes => rule.pct[2],
     };
-    if hot {
-        s.throttled = true;
-        return (target, "bounce_hot");
+    let kernel = rule.kernel;
+    let cost_ns = u64::from(rule.migration_cost_us) * 1000;
+    let old = matches!(kernel, Kernel::V2626 | Kernel::V2627);
+
+    if kernel == Kernel::V2638NoHot
+        && (!sync || rule.nohot_sync)
+        && !f.wakee_is_sched_idle
+        && is_hot(f.since_ran_ns, rule.migration_cost_us)
+    {
+        return (false, "hot");
     }
-    match first_of_cache(t, f, target, s) {
-        Some(c) => (c, "thread"),
-        None => (target, "nothing"),
+    let (mut here, mut there) = (f.cpu_weights.0, f.cpu_weights.1);
+    let (mut leaves, mut comes) = f.task_weights;
+    let mut there_target = there;
+    if old && apart != Apart::Core && rule.wake_idx > 0 {
+        let i = rule.wake_idx as usize - 1;
+        here = here.max(f.tick_loads.0[i]);
+        there = there.min(f.tick_loads.1[i]);
+        there_target = there_target.max(f.tick_loads.1[i]);
+    }
+    if kernel == Kernel::V46 {
+        (here, there) = f.runnable_loads;
+        (leaves, comes) = (curr_load, f.wakee_load_avg);
+    }
+    let tpt = match (nr_running, kernel) {
+        (1.., _) => f.cpu_weights.0 / nr_running,
+        (0, Kernel::V2626) => 1024,
+        (0, Kernel::V2627) => f.tpt.0.checked_div(f.tpt.1).unwrap_or(f.tpt.0),
+        (0, _) => 0,
+    };
+    let overlap = |ns: u32| u64::from(ns) < cost_ns;
+    let fair_waker = f.task_weights.0 > 0;
+    let loads = Loads {
+        waker: here.into(),
+        prev: there.into(),
+        prev_target: there_target.into(),
+        waker_leaves: (-i128::from(leaves), 0),
+        wakee_comes: (comes.into(), 0),
+        tpt: tpt.into(),
+        powers: capacities,
+        scale: 100 + (pct - 100) / 2,
+        sync,
+        short_overlaps: overlap(f.overlaps_ns.0)
+            && overlap(f.overlaps_ns.1)
+            && (kernel == Kernel::V2627 || fair_waker),
+    };
+    let mut range = Range {
+        unsigned: kernel.is_unsigned(),
+        wrapped: false,
+    };
+    if old && apart == Apart::Nodes {
+        return passive(&loads, &mut range);
+    }
+    compare(kernel, &loads, &mut range)
+}
+
+/// Between nodes, before v2.6.32.
+pub fn passive(l: &Loads, range: &mut Range) -> (bool, &'static str) {
+    let here = range.fit(i128::from(l.scale) * l.waker);
+    let there = range.fit(100 * l.prev);
+    if here <= there {
+        (true, "passive_waker")
+    } else {
+        (false, "passive_prev")
     }
 }
 
-/// Section A.5, `sis_avg_cpu` and, `prop`, `sis_prop`, in the frame of v5.10.
-pub(super) fn sis_510(
-    t: &Topology,
-    f: &Facts,
-    target: usize,
-    Throttle { fudge, look_ns }: Throttle,
-    prop: bool,
-    s: &mut Search,
-) -> (usize, &'static str) {
-    let free = |c: usize| f.idle.contains(&c) || f.sched_idle.contains(&c);
-    if free(target) {
-        return (target, "target_idle");
+/// The comparison itself.
+pub fn compare(kernel: Kernel, l: &Loads, range: &mut Range) -> (bool, &'static str) {
+    let (mut tl, mut pl) = (range.fit(l.waker), range.fit(l.prev));
+    if l.sync {
+        tl = range.fit(tl + l.waker_leaves.0);
+        pl = range.fit(pl + l.waker_leaves.1);
     }
-    if f.prev != target && t.share_cache(f.prev, target) && free(f.prev) {
-        return (f.prev, "prev_idle");
+    let old = matches!(kernel, Kernel::V2626 | Kernel::V2627);
+    let mut here = 100;
+    let mut there = i128::from(l.scale);
+    if !old {
+        here = range.fit(here * i128::from(l.powers.1));
+        there = range.fit(there * i128::from(l.powers.0));
     }
-    if f.waker_is_kthread && f.prev == f.waker && f.waker_nr_running <= 1 {
-        return (f.prev, "kthread_stack");
+    let unloaded = match kernel {
+        Kernel::V2626 | Kernel::V2627 => false,
+        Kernel::V2637 | Kernel::V2638rc => tl == 0,
+        _ => tl <= 0,
+    };
+    if unloaded && kernel != Kernel::V46 {
+        return (true, "unloaded");
     }
-    if let Some(recent) = f.recent {
-        if recent != f.prev
-            && recent != target
-            && t.share_cache(recent, target)
-            && free(recent)
-            && f.allowed.contains(&recent)
-        {
-            s.set_recent = true;
-            return (recent, "recent_idle");
-        }
+    if !unloaded {
+        let sum = range.fit(tl + l.wakee_comes.0);
+        here = range.fit(here * sum);
+        let sum = range.fit(pl + l.wakee_comes.1);
+        there = range.fit(there * sum);
     }
-    let llc = t.llc(target);
-    if llc.len() == 1 {
-        return (target, "nothing");
-    }
-    let smt = llc.iter().any(|&c| t.core(c).len() > 1);
-    let candidates: Vec<usize> = t
-        .wrap(target)
-        .into_iter()
-        .filter(|c| llc.contains(c) && f.allowed.contains(c))
-        .collect();
-
-    if smt && f.has_idle_cores.contains(&t.cpu(target).llc) {
-        let mut left = candidates.clone();
-        while let Some(&c) = left.first() {
-            s.visited += 1;
-            if is_idle_core(f, t.core(c)) {
-                return (c, "core");
-            }
-            left.retain(|other| !t.core(c).contains(other));
-        }
-        s.clear_idle_cores = true;
-    }
-
-    let mut branch = "nothing";
-    if t.llc(f.waker).len() > 1 {
-        match select_idle_cpu(f, &candidates, llc.len(), fudge, look_ns, prop, s) {
-            Ok(c) => return (c, "thread"),
-            Err(why) => branch = why,
-        }
-    }
-
-    if smt {
-        for &c in t.core(target) {
-            if f.allowed.contains(&c) {
-                s.visited += 1;
-                if free(c) {
-                    return (c, "smt_target");
-                }
-            }
-        }
-    }
-    (target, branch)
-}
-
-/// The scan of v5.10 for a thread, or why it found none.
-fn select_idle_cpu(
-    f: &Facts,
-    candidates: &[usize],
-    span_weight: usize,
-    fudge: u32,
-    look_ns: u32,
-    prop: bool,
-    s: &mut Search,
-) -> Result<usize, &'static str> {
-    let avg_idle = f.avg_idle_ns / u64::from(fudge);
-    let avg_cost = u64::from(f.scan_cost_ns) + 1;
-    let mut nr = i64::MAX;
-    if prop {
-        let span_avg = span_weight as u64 * avg_idle;
-        nr = if span_avg > 4 * avg_cost {
-            (span_avg / avg_cost) as i64
-        } else {
-            4
+    let balanced = here <= there;
+    if kernel == Kernel::V46 {
+        return match (balanced, unloaded) {
+            (true, true) => (true, "unloaded"),
+            (true, false) => (true, "balanced"),
+            (false, _) => (false, "imbalanced"),
         };
-    } else if avg_idle < avg_cost {
-        s.throttled = true;
-        return Err("throttled");
     }
-    let (mut looks, mut found) = (0, Err("nothing"));
-    for &c in candidates {
-        nr -= 1;
-        if nr == 0 {
-            s.throttled = true;
-            return Err("budget_spent");
-        }
-        looks += 1;
-        s.visited += 1;
-        if f.idle.contains(&c) || f.sched_idle.contains(&c) {
-            found = Ok(c);
-            break;
-        }
+    if l.sync && balanced && !old {
+        return (true, "sync_balanced");
     }
-    let cost = i64::from(f.scan_cost_ns);
-    let time = looks * i64::from(look_ns);
-    s.scan_cost = Some((cost + (time - cost) / 8) as u32);
-    found
-}
-
-/// Section A.5, `sis_util`, in the frame of v6.1: no clusters.
-pub(super) fn sis_util(
-    t: &Topology,
-    f: &Facts,
-    target: usize,
-    s: &mut Search,
-) -> (usize, &'static str) {
-    let free = |c: usize| f.idle.contains(&c) || f.sched_idle.contains(&c);
-    if free(target) {
-        return (target, "target_idle");
+    if l.sync && balanced && l.short_overlaps {
+        return (true, "sync_overlap");
     }
-    if f.prev != target && t.share_cache(f.prev, target) && free(f.prev) {
-        return (f.prev, "prev_idle");
+    if balanced {
+        return (true, "balanced");
     }
-    if f.waker_is_kthread && f.prev == f.waker && f.waker_nr_running <= 1 {
-        return (f.prev, "kthread_stack");
+    // Unsigned in every kernel, as tpt is.
+    let both = i128::from((tl + l.prev_target) as u64);
+    range.wrapped |= both != tl + l.prev_target;
+    if tl <= pl && both <= l.tpt {
+        return (true, "light");
     }
-    s.set_recent = true;
-    if let Some(recent) = f.recent {
-        if recent != f.prev
-            && recent != target
-            && t.share_cache(recent, target)
-            && free(recent)
-            && f.allowed.contains(&recent)
-        {
-            return (recent, "recent_idle");
-        }
-    }
-    let llc = t.llc(target);
-    let has_idle_core = t.smt && f.has_idle_cores.contains(&t.cpu(target).llc);
-    if t.smt && !has_idle_core && t.share_cache(f.prev, target) {
-        for &c in t.core(f.prev) {
-            if c != f.prev && f.allowed.contains(&c) && free(c) {
-                return (c, "smt_prev");
-            }
-        }
-    }
-
-    let mut nr = f.nr_idle_scan[t.cpu(target).llc] + 1;
-    if nr == 1 {
-        s.throttled = true;
-        return (target, "no_budget");
-    }
-    let mut left: Vec<usize> = t
-        .wrap(target + 1)
-        .into_iter()
-        .filter(|c| llc.contains(c) && f.allowed.contains(c))
-        .collect();
-    let mut thread = None;
-    while let Some(&c) = left.first() {
-        if has_idle_core {
-            s.visited += 1;
-            let core = t.core(c);
-            if is_idle_core(f, core) {
-                return (c, "core");
-            }
-            let seen = core.iter().find(|c| free(**c) && f.allowed.contains(c));
-            thread = thread.or(seen.copied());
-            left.retain(|other| !core.contains(other));
-        } else {
-            nr -= 1;
-            if nr == 0 {
-                s.throttled = true;
-                return (target, "budget_spent");
-            }
-            s.visited += 1;
-            if free(c) {
-                return (c, "thread");
-            }
-            left.remove(0);
-        }
-    }
-    s.clear_idle_cores |= has_idle_core;
-    match thread {
-        Some(c) => (c, "core_thread"),
-        None => (target, "nothing"),
-    }
+    (false, "imbalanced")
 }

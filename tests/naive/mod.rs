@@ -2,13 +2,14 @@
 
 //! The placement rules once more, as plainly as they can be written: loops over CPU numbers on
 //! sets of the whole machine.  Shares nothing with the policy files but the description of the
-//! machine, so that each can show the other wrong.  Follows sections A, B.1, B.8 and B.9 of the
+//! machine, so that each can show the other wrong.  Follows sections A and B of the
 //! specification and, where that is silent, `select_idle_sibling` and `wake_affine` of the kernel.
 //!
 //! Branches are given by the names that `counters.h` gives them.
 
 pub mod fork;
-mod history;
+pub mod history;
+mod searches;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +22,7 @@ pub struct Cpu {
     /// L2 cluster that is larger than a core and smaller than the cache.
     pub cluster: Option<usize>,
     pub llc: usize,
+    pub node: usize,
 }
 
 /// The machine: by CPU number, `None` where no CPU is online.
@@ -48,6 +50,7 @@ impl Topology {
                 core: if is_flat { own_core } else { cpu.core },
                 cluster: cpu.cluster.filter(|_| !unclustered.contains(&cpu.llc)),
                 llc: cpu.llc,
+                node: cpu.node,
             });
         }
         let mut topology = Self {
@@ -151,19 +154,19 @@ pub struct Facts {
     pub capacities: (u32, u32),
     /// Of the waker and of the wakee.
     pub task_loads: (u32, u32),
+    pub history: history::Facts,
     /// Of the waker's CPU.
     pub avg_idle_ns: u64,
     /// Of the waker's cache.
     pub scan_cost_ns: u32,
     pub prev_nr_running: u32,
-    /// Since the wakee's run was charged last, by the previous CPU's clock.
-    pub since_ran_ns: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Affine {
     Off,
     Always,
+    History(history::Rule),
     Wa414(Wa414),
 }
 
@@ -237,14 +240,14 @@ pub fn wakeup(t: &Topology, f: &Facts, affine: Affine, search: IdleSearch) -> De
     let mut s = Search::default();
     let (cpu, branch) = match search {
         IdleSearch::None => (target, "none"),
-        IdleSearch::Scan2637 => history::scan_2637(t, f, target, &mut s),
+        IdleSearch::Scan2637 => searches::scan_2637(t, f, target, &mut s),
         IdleSearch::Mainline46 => mainline_46(t, f, target, &mut s),
-        IdleSearch::MasonFirst => history::mason_first(t, f, target, &mut s),
-        IdleSearch::MasonPkg(cost_us) => history::mason_pkg(t, f, target, cost_us, &mut s),
+        IdleSearch::MasonFirst => searches::mason_first(t, f, target, &mut s),
+        IdleSearch::MasonPkg(cost_us) => searches::mason_pkg(t, f, target, cost_us, &mut s),
         IdleSearch::PeterRfc(rule) | IdleSearch::Sis49(rule) => sis_49(t, f, target, rule, &mut s),
-        IdleSearch::SisAvgCpu(rule) => history::sis_510(t, f, target, rule, false, &mut s),
-        IdleSearch::SisProp(rule) => history::sis_510(t, f, target, rule, true, &mut s),
-        IdleSearch::SisUtil => history::sis_util(t, f, target, &mut s),
+        IdleSearch::SisAvgCpu(rule) => searches::sis_510(t, f, target, rule, false, &mut s),
+        IdleSearch::SisProp(rule) => searches::sis_510(t, f, target, rule, true, &mut s),
+        IdleSearch::SisUtil => searches::sis_util(t, f, target, &mut s),
         IdleSearch::SisModern => sis_modern(t, f, target, &mut s),
     };
     if matches!(search, IdleSearch::SisAvgCpu(_) | IdleSearch::SisProp(_)) {
@@ -289,20 +292,50 @@ fn wake_affine(t: &Topology, f: &Facts, rule: Affine) -> (usize, &'static str) {
     if f.waker == f.prev {
         return (f.prev, "same_cpu");
     }
-    if let Affine::Wa414(rule) = rule {
-        if rule.wake_wide && wake_wide(f.waker_flips, f.wakee_flips, t.llc(f.waker).len()) {
-            return (f.prev, "wake_wide");
-        }
+    let asks_flips = match rule {
+        Affine::Wa414(rule) => rule.wake_wide,
+        Affine::History(rule) => rule.wake_wide && rule.kernel == history::Kernel::V46,
+        Affine::Off | Affine::Always => false,
+    };
+    if asks_flips && wake_wide(f.waker_flips, f.wakee_flips, t.llc(f.waker).len()) {
+        return (f.prev, "wake_wide");
     }
     if !f.allowed.contains(&f.waker) {
         return (f.prev, "not_allowed");
     }
-    if !f.affine_domain {
+    let any_distance = match rule {
+        Affine::History(rule) => {
+            matches!(rule.kernel, history::Kernel::V2626 | history::Kernel::V2627)
+        }
+        _ => false,
+    };
+    if !f.affine_domain && !any_distance {
         return (f.prev, "no_domain");
     }
     match rule {
         Affine::Off => (f.prev, "off"),
         Affine::Always => (f.waker, "always"),
+        Affine::History(rule) => {
+            let apart = if t.core(f.waker).contains(&f.prev) {
+                history::Apart::Core
+            } else if t.share_cache(f.waker, f.prev) {
+                history::Apart::Cache
+            } else if t.cpu(f.waker).node == t.cpu(f.prev).node {
+                history::Apart::Node
+            } else {
+                history::Apart::Nodes
+            };
+            let (pulls, branch) = history::decide(
+                &rule,
+                apart,
+                &f.history,
+                f.waker_nr_running,
+                f.sync,
+                f.capacities,
+                f.task_loads.0,
+            );
+            (if pulls { f.waker } else { f.prev }, branch)
+        }
         Affine::Wa414(rule) => wa_414(t, f, rule),
     }
 }

@@ -4,6 +4,7 @@
  * behind plain functions for the tests.
  */
 #include "host.h"
+#include "effective_load.h"
 #include "fair_queue.h"
 #include "latency.h"
 #include "newload.h"
@@ -94,9 +95,9 @@ u32 place_host_fork_needs_cpus(const struct place_policy *pol)
 	return fork_needs_cpus(pol);
 }
 
-u32 place_host_idle_search_reads_history(const struct place_policy *pol)
+u32 place_host_reads_history(const struct place_policy *pol)
 {
-	return idle_search_reads_history(pol->axis[PLACE_AXIS_idle_search]);
+	return place_reads_history(pol);
 }
 
 u32 place_host_affine_scale(u32 imbalance_pct)
@@ -112,6 +113,61 @@ u32 place_host_wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_size)
 u32 place_host_wake_affine_weight(const struct wa_weight *a)
 {
 	return wake_affine_weight(a);
+}
+
+u32 place_host_wake_balance_passive(const struct affine_loads *a)
+{
+	return wake_balance_passive(a);
+}
+
+u32 place_host_wake_affine_2627(const struct affine_loads *a)
+{
+	return wake_affine_2627(a);
+}
+
+u32 place_host_wake_affine_2637(const struct affine_loads *a)
+{
+	return wake_affine_2637(a);
+}
+
+u32 place_host_wake_affine_2638(const struct affine_loads *a)
+{
+	return wake_affine_2638(a);
+}
+
+u32 place_host_wake_affine_46(const struct affine_loads *a)
+{
+	return wake_affine_46(a);
+}
+
+u32 place_host_affine_pulls(u32 branch)
+{
+	return affine_pulls(branch);
+}
+
+void place_host_overlap_wake(struct place_overlap *o, u64 consumed_ns)
+{
+	overlap_wake(o, consumed_ns);
+}
+
+void place_host_overlap_sleep(struct place_overlap *o, u64 consumed_ns)
+{
+	overlap_sleep(o, consumed_ns);
+}
+
+void place_host_cpu_load_tick(struct place_cpu_load *l, u32 jiffies, u32 weight)
+{
+	cpu_load_tick(l, jiffies, weight);
+}
+
+u32 place_host_cpu_load_at(const struct place_cpu_load *l, u32 i, u32 jiffies)
+{
+	return cpu_load_at(l, i, jiffies);
+}
+
+s64 place_host_effective_load(u32 form, const struct group_level *g, u32 depth, s64 wl, s64 wg)
+{
+	return effective_load(form, g, depth, wl, wg);
 }
 
 void place_host_record_wakee(struct place_flips *f, u64 wakee, u64 now_jiffies, u32 hz)

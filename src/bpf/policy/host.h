@@ -59,10 +59,22 @@ void place_host_fork(const struct place_policy *pol, const struct place_in *in,
 void place_host_fork_v48(struct place_fork_in *in, const struct place_levels *lv,
 			 struct place_out *out);
 u32 place_host_fork_needs_cpus(const struct place_policy *pol);
-u32 place_host_idle_search_reads_history(const struct place_policy *pol);
+u32 place_host_reads_history(const struct place_policy *pol);
 u32 place_host_affine_scale(u32 imbalance_pct);
 u32 place_host_wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_size);
 u32 place_host_wake_affine_weight(const struct wa_weight *a);	/* enum place_counter */
+/* The rules of wake_affine_history.h: enum place_counter. */
+u32 place_host_wake_balance_passive(const struct affine_loads *a);
+u32 place_host_wake_affine_2627(const struct affine_loads *a);
+u32 place_host_wake_affine_2637(const struct affine_loads *a);
+u32 place_host_wake_affine_2638(const struct affine_loads *a);
+u32 place_host_wake_affine_46(const struct affine_loads *a);
+u32 place_host_affine_pulls(u32 branch);
+void place_host_overlap_wake(struct place_overlap *o, u64 consumed_ns);
+void place_host_overlap_sleep(struct place_overlap *o, u64 consumed_ns);
+void place_host_cpu_load_tick(struct place_cpu_load *l, u32 jiffies, u32 weight);
+u32 place_host_cpu_load_at(const struct place_cpu_load *l, u32 i, u32 jiffies);
+s64 place_host_effective_load(u32 form, const struct group_level *g, u32 depth, s64 wl, s64 wg);
 void place_host_record_wakee(struct place_flips *f, u64 wakee, u64 now_jiffies, u32 hz);
 u32 place_host_nr_idle_scan(u64 sum_util, u32 nr_cpus, u32 pct);
 u64 place_host_pelt_decay(u64 v, u64 periods);

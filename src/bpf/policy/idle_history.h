@@ -72,6 +72,7 @@
 #define PLACE_IDLE_HISTORY_H
 
 #include "idle_scan.h"
+#include "task_hot.h"
 
 /* The order of table.h, on which comparisons of rules below rely. */
 _Static_assert(PLACE_idle_search_mainline_46 == PLACE_idle_search_scan_2637 + 1 &&
@@ -194,14 +195,6 @@ place_inline int search_46_levels(const struct place_llc *llc, const struct plac
 			search_end(s, cpu, PLACE_CNT_search_smt_target);
 	}
 	return cpu >= 0;
-}
-
-/* Is a task cache hot whose run was charged so long ago?  cost_us: 0: never, ~0: always. */
-place_inline int task_hot(s64 since_ran_ns, u32 cost_us)
-{
-	if (cost_us == ~0u)
-		return 1;
-	return cost_us && since_ran_ns < (s64)cost_us * 1000;
 }
 
 /* Step 5 of mason_pkg.  Returns 1 if the search is over. */

@@ -9,6 +9,7 @@
 #ifndef PLACE_PLACE_H
 #define PLACE_PLACE_H
 
+#include "cpu_load.h"
 #include "mask.h"
 #include "policy.h"
 
@@ -87,6 +88,8 @@ enum place_in_flags {
 	PLACE_IN_WAKER_KTHREAD = 2,	/* the waker is a per-CPU kernel thread in task context */
 	PLACE_IN_WAKER_ALLOWED = 4,	/* the waker's CPU is in the wakee's affinity mask */
 	PLACE_IN_AFFINE_DOMAIN = 8,	/* a domain of affine wakeups holds both CPUs */
+	PLACE_IN_SYNC_EXITING = 16,	/* the waker says it is about to sleep, but it is exiting */
+	PLACE_IN_WAKEE_SCHED_IDLE = 32,	/* with since_ran_ns */
 };
 
 /* All a wakeup's placement reads.  CPUs are machine-wide numbers; -1: none. */
@@ -104,6 +107,19 @@ struct place_in {
 	u32 waker_load, prev_load;	/* of the two CPUs */
 	u32 curr_load, task_load;	/* of the waker and of the wakee */
 	u32 waker_capacity, prev_capacity;
+	/*
+	 * For affine=v2626 to v46 where waker and prev differ; not read otherwise.  What is not kept
+	 * without need (history.bpf.h) is 0 at first.  Weights are load weights, 1024 for nice 0;
+	 * curr_weight is 0 if the waker is not a runnable task of this scheduler.
+	 */
+	u32 waker_weight, prev_weight;	/* of the runnable tasks of the two CPUs */
+	u32 curr_weight, wakee_weight;	/* of the waker and of the wakee */
+	u32 waker_tick_load[PLACE_CPU_LOADS], prev_tick_load[PLACE_CPU_LOADS];	/* cpu_load_at() */
+	u32 curr_overlap_ns, wakee_overlap_ns;	/* averages of place_overlap, at most 2^32 - 1 */
+	u32 tpt_weight, tpt_nr;		/* waker_weight and waker_nr_running when the latter was not 0 last */
+	u32 waker_runnable_load, prev_runnable_load;	/* v46: tracked load of the runnable tasks */
+	u32 wakee_load_avg;		/* v46: as of when it slept */
+	u32 pad;			/* named, since records hold the bytes */
 	/*
 	 * For idle_search=sis_49 and its like, mason_pkg to sis_prop in the order of table.h; not read
 	 * otherwise.

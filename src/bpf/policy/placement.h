@@ -9,6 +9,13 @@
 #include "idle_search.h"
 #include "wake_affine.h"
 
+/* Does the policy read what is kept and gathered for older rules only (history.bpf.h)? */
+place_inline int place_reads_history(const struct place_policy *pol)
+{
+	return affine_is_history(pol->axis[PLACE_AXIS_affine]) ||
+	       idle_search_reads_history(pol->axis[PLACE_AXIS_idle_search]);
+}
+
 /*
  * llc_prev and llc_waker describe the caches of view[0] and view[1] (the same one if they share a
  * cache).  Decides from `in` alone; completes *out.  `memory`: see idle_search().

@@ -55,14 +55,19 @@ struct place_derived {
 	u32 pad;
 };
 
-/* One slot.  Written whole by user space while no callback can read it, then published. */
+/*
+ * One slot.  Written whole by user space while no callback can read it, then published.  Of a size
+ * that is a power of two: a slot's number leads to it by a mask alone.
+ */
 struct place_policy {
 	u32 generation;			/* counts switches; 0 = slot never used */
 	u32 checksum;			/* place_policy_checksum() of the rest */
 	u32 axis[PLACE_NR_AXES];	/* enum place_value */
 	u32 param[PLACE_NR_PARAMS];	/* enum place_param; unit as in the table */
 	struct place_derived derived;
-} __attribute__((aligned(64)));
+} __attribute__((aligned(256)));
+
+_Static_assert(sizeof(struct place_policy) == 256, "raise it to 512, and PLACE_WORD_SLOT_SHIFT by one");
 
 /* FNV-1a over the words behind the checksum; both sides use this one. */
 place_inline u32 place_policy_checksum(const struct place_policy *pol)

@@ -74,14 +74,32 @@ PLACE_PARAM(idle_search, sis_fudge, 512, 1, 65536, "divisor",
 	    "v4.9 to v5.10")
 PLACE_PARAM(idle_search, scan_cost_ns, 60, 0, 10000, "ns",
 	    "What the same rules take a look at one CPU to cost; the kernel measures it", "emulated")
-PLACE_PARAM(idle_search, migration_cost_us, 500, 0, 4294967295, "us",
-	    "mason_pkg takes a wakee that ran less than this ago for cache hot; 0: never, 4294967295: always",
-	    "v4.6")
 
 PLACE_AXIS(affine, wa_414, PLACEMENT,
 	   "Whether a wakeup's search starts at the waker's CPU or at the wakee's previous one")
 PLACE_VALUE(affine, off, "Always the previous CPU", "comparison")
 PLACE_VALUE(affine, always, "Always the waker's CPU, where the wakee may run there", "comparison")
+PLACE_VALUE(affine, v2626,
+	    "The waker's CPU if not too loaded with the wakee, or both sleep soon after waking; loads now and at the last tick, weights of tasks (imbalance 125, threads 110)",
+	    "v2.6.26, column of the tbench mail of 2008; wakers of tasks that may run on one CPU only are not seen")
+PLACE_VALUE(affine, v2627,
+	    "As v2626, through effective_load of groups, the same while all tasks are of the root group (imbalance 125, threads 110)",
+	    "v2.6.27, column of the tbench mail of 2008; wakers of tasks that may run on one CPU only are not seen")
+PLACE_VALUE(affine, v2637,
+	    "The waker's CPU if not too loaded with the wakee by the weights of tasks now, or else empty (imbalance 125, threads 110)",
+	    "v2.6.37; goal of the wake_affine mail of January 2011")
+PLACE_VALUE(affine, v2638rc,
+	    "As v2637, with an effective_load that is wrong where a group has no task yet; as long as all tasks are of the root group the same (imbalance 125, threads 110)",
+	    "v2.6.38-rc1; the broken state of the mail of January 2011")
+PLACE_VALUE(affine, v2638,
+	    "As v2637, with signed loads and effective_load by shares; as long as all tasks are of the root group the same (imbalance 125, threads 110)",
+	    "v2.6.38; first patch of the mail of January 2011")
+PLACE_VALUE(affine, v2638_nohot,
+	    "As v2638, but a wakee that ran less than migration_cost_us ago stays (imbalance 125, threads 110)",
+	    "third patch of the mail of January 2011, never merged; whether sync wakeups count is not known")
+PLACE_VALUE(affine, v46,
+	    "The waker's CPU if not too loaded with the wakee by the tracked loads of what is runnable; wake_wide first (imbalance 125, cache 117, threads 110)",
+	    "v4.6 to v4.9; without the capacity veto of v4.10")
 PLACE_VALUE(affine, wa_414,
 	    "An idle waker or previous CPU, or a waker about to sleep, decides; else the loads of the two CPUs",
 	    "v4.14 to v7.3")
@@ -92,11 +110,20 @@ PLACE_PARAM(affine, wa_weight, 1, 0, 1, "switch", "wa_414 compares the loads of 
 PLACE_PARAM(affine, wa_bias, 1, 0, 1, "switch",
 	    "That comparison favours the waker's CPU by half the imbalance percentage", "feature bit WA_BIAS, v4.14")
 PLACE_PARAM(affine, wake_wide, 1, 0, 1, "switch",
-	    "wa_414 leaves wakees where they were if their waker feeds more of them than its cache has CPUs",
+	    "wa_414 and v46 leave wakees where they were if their waker feeds more of them than its cache has CPUs",
 	    "v4.3 to v7.3")
-PLACE_PARAM(affine, imbalance_pct_smt, 110, 100, 200, "percent", "Imbalance percentage within a core", "v6.12")
+PLACE_PARAM(affine, migration_cost_us, 500, 0, 4294967295, "us",
+	    "A task that ran less than this ago is cache hot (v2638_nohot; idle_search=mason_pkg); 0: none, 4294967295: all; overlaps below it are short (v2626, v2627)",
+	    "v2.6.26 to v7.3")
+PLACE_PARAM(affine, nohot_sync, 1, 0, 1, "switch", "v2638_nohot keeps hot wakees of sync wakeups, too",
+	    "not known; the mail of January 2011 does not say")
+PLACE_PARAM(affine, wake_idx, 1, 0, 2, "index",
+	    "v2626 and v2627 compare with the load at the last tick (1), an average over two (2) or loads now only (0)",
+	    "v2.6.26, but for threads of a core, where it is 0")
+PLACE_PARAM(affine, imbalance_pct_smt, 110, 100, 200, "percent", "Imbalance percentage within a core", "v2.6.26 to v7.3")
 PLACE_PARAM(affine, imbalance_pct_llc, 117, 100, 200, "percent",
-	    "Imbalance percentage within a last-level cache, for wa_414 and the SIS_UTIL budget", "v6.12")
+	    "Imbalance percentage within a last-level cache, for all values of affine that compare and for the SIS_UTIL budget",
+	    "v4.6 to v7.3; 125 before")
 PLACE_PARAM(affine, imbalance_pct_wide, 117, 100, 200, "percent",
 	    "Imbalance percentage between caches", "v6.12; 125 before v5.10")
 

@@ -4,12 +4,15 @@
  *
  * Common frame, in this order:
  *   1. W == P: nothing to decide.
- *   2. wa_414 with wake_wide: the waker feeds too many wakees: P.
+ *   2. wa_414, v46 with wake_wide: the waker feeds too many wakees: P.
  *   3. W outside the wakee's affinity mask: P.
  *   4. no domain that allows affine wakeups holds both (nodes beyond the reclaim distance): P.
+ *      v2626 and v2627 know no such distance.
  *   5. the rule in force; what does not pull to W leaves the target at P.
  *
  * off, always: bounds for comparison.
+ *
+ * v2626 to v46: wake_affine_history.h.
  *
  * wa_414 (v4.14 to v7.3), the checks in the order of v6.12, each part a switch:
  *   wa_idle    i.   W idle and cache shared with P: P if P is idle too, else W.
@@ -27,13 +30,7 @@
 #ifndef PLACE_WAKE_AFFINE_H
 #define PLACE_WAKE_AFFINE_H
 
-#include "place.h"
-
-/* Half of a level's imbalance percentage above 100: what a pull must be cheaper by. */
-place_inline u32 affine_scale(u32 imbalance_pct)
-{
-	return 100 + (imbalance_pct - 100) / 2;
-}
+#include "wake_affine_history.h"
 
 /*
  * wake_wide (v4.3 to v7.3): does the waker feed so many wakees that pulling them would pile them
@@ -108,11 +105,6 @@ place_inline int in_prev_idle(const struct place_in *in, const u32 nw)
 	return mask_test(&in->view[0].idle, in->prev_at.local, nw);
 }
 
-place_inline int in_same_llc(const struct place_in *in)
-{
-	return in->waker_at.llc == in->prev_at.llc;
-}
-
 place_inline u32 wake_affine_idle(const struct place_in *in, const u32 nw)
 {
 	if (in_same_llc(in) && mask_test(&in->view[0].idle, in->waker_at.local, nw))
@@ -122,16 +114,6 @@ place_inline u32 wake_affine_idle(const struct place_in *in, const u32 nw)
 	if (in_prev_idle(in, nw))
 		return PLACE_CNT_affine_prev_idle;
 	return PLACE_CNT_affine_undecided;
-}
-
-/* Of the smallest domain that holds both CPUs. */
-place_inline u32 affine_imbalance_pct(const struct place_policy *pol, const struct place_in *in)
-{
-	if (!in_same_llc(in))
-		return pol->param[PLACE_PARAM_imbalance_pct_wide];
-	if (in->waker_at.core != in->prev_at.core)
-		return pol->param[PLACE_PARAM_imbalance_pct_llc];
-	return pol->param[PLACE_PARAM_imbalance_pct_smt];
 }
 
 place_inline u32 wake_affine_loads(const struct place_policy *pol, const struct place_in *in)
@@ -170,25 +152,35 @@ place_inline u32 wake_affine(const struct place_policy *pol, const struct place_
 
 	if (in->waker == in->prev)
 		return PLACE_CNT_affine_same_cpu;
-	if (rule == PLACE_affine_wa_414 && pol->param[PLACE_PARAM_wake_wide] &&
+	if ((rule == PLACE_affine_wa_414 || rule == PLACE_affine_v46) && pol->param[PLACE_PARAM_wake_wide] &&
 	    wake_wide(in->waker_flips, in->wakee_flips, llc_size))
 		return PLACE_CNT_affine_wake_wide;
 	if (!(in->flags & PLACE_IN_WAKER_ALLOWED))
 		return PLACE_CNT_affine_not_allowed;
-	if (!(in->flags & PLACE_IN_AFFINE_DOMAIN))
+	if (!(in->flags & PLACE_IN_AFFINE_DOMAIN) && !affine_knows_no_distance(rule))
 		return PLACE_CNT_affine_no_domain;
+	if (rule == PLACE_affine_wa_414)
+		return wake_affine_414(pol, in, nw);
+	if (rule == PLACE_affine_off)
+		return PLACE_CNT_affine_off;
 	if (rule == PLACE_affine_always)
 		return PLACE_CNT_affine_always;
-	if (rule != PLACE_affine_wa_414)
-		return PLACE_CNT_affine_off;
-	return wake_affine_414(pol, in, nw);
+	return wake_affine_history(pol, in);
 }
+
+_Static_assert(PLACE_CNT_affine_undecided < 64, "the branches of affine are bits of a word");
+
+#define AFFINE_BRANCH(name) (1ULL << PLACE_CNT_affine_##name)
 
 place_inline int affine_pulls(u32 branch)
 {
-	return branch == PLACE_CNT_affine_always || branch == PLACE_CNT_affine_idle_waker ||
-	       branch == PLACE_CNT_affine_sync_alone || branch == PLACE_CNT_affine_weight_sync ||
-	       branch == PLACE_CNT_affine_weight_waker;
+	const u64 pulls = AFFINE_BRANCH(always) | AFFINE_BRANCH(idle_waker) | AFFINE_BRANCH(sync_alone) |
+			  AFFINE_BRANCH(weight_sync) | AFFINE_BRANCH(weight_waker) |
+			  AFFINE_BRANCH(passive_waker) | AFFINE_BRANCH(unloaded) |
+			  AFFINE_BRANCH(sync_overlap) | AFFINE_BRANCH(sync_balanced) |
+			  AFFINE_BRANCH(balanced) | AFFINE_BRANCH(light);
+
+	return pulls >> (branch & 63) & 1;
 }
 
 #endif /* PLACE_WAKE_AFFINE_H */

@@ -105,7 +105,7 @@ static __always_inline u32 cpu_runnable_load(u32 cpu, u64 wall)
  * What place_in has for idle_search=mason_pkg to sis_prop only.  The clock of prev is read as the fair
  * class reads it, without its lock: it stands where the last event of that CPU left it.
  */
-__noinline int snapshot_history(struct task_struct *p __arg_trusted, struct place_in *in __arg_nonnull)
+__noinline int snapshot_older_search(struct task_struct *p __arg_trusted, struct place_in *in __arg_nonnull)
 {
 	in->avg_idle_ns = cpu_at(in->waker)->avg_idle_ns;
 	in->scan_cost_ns = llc_at(where_at(in->waker)->llc)->avg_scan_cost_ns;

@@ -245,7 +245,7 @@ static __always_inline bool decide_and_claim(struct place_scratch *sc, struct pl
 }
 
 /* Effects that only older rules ask for. */
-static __noinline void apply_history_effects(struct place_scratch *sc)
+static __noinline void apply_rare_effects(struct place_scratch *sc)
 {
 	struct place_out *out = &sc->out;
 	struct place_task *wt;
@@ -273,7 +273,7 @@ static __always_inline void apply_effects(struct place_scratch *sc, struct place
 		count_in(cnt, PLACE_CNT_event_cores_cleared, 1);
 	}
 	if (unlikely(out->effects & (PLACE_EFFECT_SCAN_COST | PLACE_EFFECT_WAKER_RECENT)))
-		apply_history_effects(sc);
+		apply_rare_effects(sc);
 }
 
 static __always_inline void count_decision(const struct place_out *out, struct place_counters *cnt)
@@ -418,8 +418,8 @@ s32 BPF_STRUCT_OPS(place_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 			   (wake_flags & SCX_WAKE_SYNC ? PLACE_TASK_SYNC : 0);
 
 	search = pol->axis[PLACE_AXIS_idle_search];
-	if (unlikely(idle_search_reads_history(search)))
-		snapshot_history(p, &sc->in);
+	if (unlikely(idle_search_reads_more(search)))
+		snapshot_older_search(p, &sc->in);
 	if (search == PLACE_idle_search_scx_default) {
 		sc->out.cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &claimed);
 		sc->out.search = claimed ? PLACE_CNT_search_scx_idle : PLACE_CNT_search_scx_prev;

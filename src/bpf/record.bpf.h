@@ -229,8 +229,8 @@ static __always_inline void sample(struct place_scratch *sc, u32 slot, struct ta
 	struct place_counters *cnt = counters_of(sc->in.waker, slot);
 	u32 control = sampling(), pid = p->pid;
 
-	if (!idle_search_reads_history(policy_at(slot)->axis[PLACE_AXIS_idle_search]))
-		snapshot_history(p, &sc->in);
+	if (!idle_search_reads_more(policy_at(slot)->axis[PLACE_AXIS_idle_search]))
+		snapshot_older_search(p, &sc->in);
 
 	if (is_due(&sc->record_left, control & 0xffff))
 		count_in(cnt, record(sc, slot, pid, claimed) ? PLACE_CNT_record_written

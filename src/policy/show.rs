@@ -143,13 +143,28 @@ pub fn summary() -> String {
             true => format!("{}*", v.name),
             false => v.name.to_string(),
         });
-        let values: Vec<_> = values.collect();
-        let _ = writeln!(out, "  {}={}", axis.name, values.join("|"));
+        out.push_str(&alternatives(axis.name, values));
         for param in axis.params.iter().map(|id| &t.params[*id]) {
             let _ = writeln!(out, "  {}=N ({})", param.name, range(param));
         }
     }
     out
+}
+
+/// `NAME=A|B|C`, on as many lines as it takes.
+fn alternatives(name: &str, values: impl Iterator<Item = String>) -> String {
+    let mut out = String::new();
+    let mut line = format!("  {name}=");
+    for (n, value) in values.enumerate() {
+        let next = if n == 0 { value } else { format!("|{value}") };
+        if line.len() + next.len() > render::WIDTH as usize {
+            out.push_str(&line);
+            out.push('\n');
+            line = " ".repeat(2 + name.len());
+        }
+        line.push_str(&next);
+    }
+    out + &line + "\n"
 }
 
 #[cfg(test)]

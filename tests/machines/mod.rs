@@ -352,8 +352,8 @@ pub fn moment(idle_cores: IdleCores) -> impl Strategy<Value = Moment> {
     let waker = prop_oneof![1 => Just(0usize), 5 => 0..1024usize];
     ((waker, prev, recent), sets, numbers, flags, loads()).prop_map(
         move |((waker, prev, recent), sets, numbers, flags, loads)| {
-            let (flips, cpu_loads, task_loads, capacities, history) = loads;
-            let (avg_idle_ns, scan_cost_ns, prev_nr_running, since_ran_ns) = history;
+            let (flips, cpu_loads, task_loads, capacities, facts) = loads;
+            let (avg_idle_ns, scan_cost_ns, prev_nr_running, since_ran_ns) = facts;
             let (idle, idle_by_core, sched_idle, allowed, missing, has_idle_cores) = sets;
             let (nr_idle_scan, scan_percent, force, waker_nr_running, garbage) = numbers;
             let (sync, kthread_a, kthread_b, affine_domain) = flags;
@@ -392,10 +392,10 @@ pub fn moment(idle_cores: IdleCores) -> impl Strategy<Value = Moment> {
 type Pair = (u32, u32);
 
 /// Idle time and scan cost; tasks on the previous CPU; time since the wakee ran.
-type History = (u64, u32, u32, i64);
+type SearchFacts = (u64, u32, u32, i64);
 
 /// Flips; loads of CPUs and tasks; capacities; what older searches read.
-fn loads() -> impl Strategy<Value = (Pair, Pair, Pair, Pair, History)> {
+fn loads() -> impl Strategy<Value = (Pair, Pair, Pair, Pair, SearchFacts)> {
     let flips = prop_oneof![
         3 => (0..4u32, 0..4u32),
         2 => (0..40u32, 0..400u32),
@@ -417,11 +417,11 @@ fn loads() -> impl Strategy<Value = (Pair, Pair, Pair, Pair, History)> {
         (load(), load()),
         (load(), load()),
         (capacity(), capacity()),
-        history(cost),
+        search_facts(cost),
     )
 }
 
-fn history(cost: impl Strategy<Value = u32>) -> impl Strategy<Value = History> {
+fn search_facts(cost: impl Strategy<Value = u32>) -> impl Strategy<Value = SearchFacts> {
     let nr_running = prop_oneof![1 => Just(0u32), 3 => Just(1u32), 1 => 2..5u32];
     let since_ran_ns = prop_oneof![
         2 => 490_000..510_000i64,
@@ -662,7 +662,7 @@ impl Scene {
         let policy = native(affine, search);
         let mut input = self.place_in(f, nw, garbage);
         // SAFETY: a live structure.
-        if unsafe { intf::place_host_idle_search_reads_history(&policy) } == 0 {
+        if unsafe { intf::place_host_idle_search_reads_more(&policy) } == 0 {
             (input.avg_idle_ns, input.since_ran_ns) = (garbage, garbage as i64);
             (input.scan_cost_ns, input.prev_nr_running) = (garbage as u32, garbage as u32);
         }

@@ -8,7 +8,7 @@
 //! Branches are given by the names that `counters.h` gives them.
 
 pub mod fork;
-mod history;
+mod searches;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -237,14 +237,14 @@ pub fn wakeup(t: &Topology, f: &Facts, affine: Affine, search: IdleSearch) -> De
     let mut s = Search::default();
     let (cpu, branch) = match search {
         IdleSearch::None => (target, "none"),
-        IdleSearch::Scan2637 => history::scan_2637(t, f, target, &mut s),
+        IdleSearch::Scan2637 => searches::scan_2637(t, f, target, &mut s),
         IdleSearch::Mainline46 => mainline_46(t, f, target, &mut s),
-        IdleSearch::MasonFirst => history::mason_first(t, f, target, &mut s),
-        IdleSearch::MasonPkg(cost_us) => history::mason_pkg(t, f, target, cost_us, &mut s),
+        IdleSearch::MasonFirst => searches::mason_first(t, f, target, &mut s),
+        IdleSearch::MasonPkg(cost_us) => searches::mason_pkg(t, f, target, cost_us, &mut s),
         IdleSearch::PeterRfc(rule) | IdleSearch::Sis49(rule) => sis_49(t, f, target, rule, &mut s),
-        IdleSearch::SisAvgCpu(rule) => history::sis_510(t, f, target, rule, false, &mut s),
-        IdleSearch::SisProp(rule) => history::sis_510(t, f, target, rule, true, &mut s),
-        IdleSearch::SisUtil => history::sis_util(t, f, target, &mut s),
+        IdleSearch::SisAvgCpu(rule) => searches::sis_510(t, f, target, rule, false, &mut s),
+        IdleSearch::SisProp(rule) => searches::sis_510(t, f, target, rule, true, &mut s),
+        IdleSearch::SisUtil => searches::sis_util(t, f, target, &mut s),
         IdleSearch::SisModern => sis_modern(t, f, target, &mut s),
     };
     if matches!(search, IdleSearch::SisAvgCpu(_) | IdleSearch::SisProp(_)) {

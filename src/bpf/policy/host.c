@@ -87,9 +87,9 @@ u32 place_host_fork_needs_cpus(const struct place_policy *pol)
 	return fork_needs_cpus(pol);
 }
 
-u32 place_host_idle_search_reads_history(const struct place_policy *pol)
+u32 place_host_idle_search_reads_more(const struct place_policy *pol)
 {
-	return idle_search_reads_history(pol->axis[PLACE_AXIS_idle_search]);
+	return idle_search_reads_more(pol->axis[PLACE_AXIS_idle_search]);
 }
 
 u32 place_host_affine_scale(u32 imbalance_pct)

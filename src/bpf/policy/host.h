@@ -53,7 +53,7 @@ void place_host_fork(const struct place_policy *pol, const struct place_in *in,
 void place_host_fork_v48(struct place_fork_in *in, const struct place_levels *lv,
 			 struct place_out *out);
 u32 place_host_fork_needs_cpus(const struct place_policy *pol);
-u32 place_host_idle_search_reads_history(const struct place_policy *pol);
+u32 place_host_idle_search_reads_more(const struct place_policy *pol);
 u32 place_host_affine_scale(u32 imbalance_pct);
 u32 place_host_wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_size);
 u32 place_host_wake_affine_weight(const struct wa_weight *a);	/* enum place_counter */

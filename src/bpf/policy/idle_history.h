@@ -83,7 +83,7 @@ _Static_assert(PLACE_idle_search_mainline_46 == PLACE_idle_search_scan_2637 + 1 
 	       PLACE_idle_search_sis_prop == PLACE_idle_search_scan_2637 + 7, "by age");
 
 /* Does the rule read what place_in has for some of these rules only? */
-place_inline int idle_search_reads_history(u32 rule)
+place_inline int idle_search_reads_more(u32 rule)
 {
 	return rule >= PLACE_idle_search_mason_pkg && rule <= PLACE_idle_search_sis_prop;
 }
@@ -197,7 +197,7 @@ place_inline int search_46_levels(const struct place_llc *llc, const struct plac
 }
 
 /* Is a task cache hot whose run was charged so long ago?  cost_us: 0: never, ~0: always. */
-place_inline int task_hot(s64 since_ran_ns, u32 cost_us)
+place_inline int wakee_is_hot(s64 since_ran_ns, u32 cost_us)
 {
 	if (cost_us == ~0u)
 		return 1;
@@ -215,7 +215,7 @@ place_inline int mason_bounces(const struct place_policy *pol, const struct plac
 		search_end(s, -1, PLACE_CNT_search_bounce_busy);
 		return 1;
 	}
-	if (task_hot(in->since_ran_ns, pol->param[PLACE_PARAM_migration_cost_us])) {
+	if (wakee_is_hot(in->since_ran_ns, pol->param[PLACE_PARAM_migration_cost_us])) {
 		search_end(s, -1, PLACE_CNT_search_bounce_hot);
 		return 1;
 	}

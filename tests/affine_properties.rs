@@ -16,7 +16,7 @@ use scx_place::bpf_intf as intf;
 
 use groups::{Level, TickLoads};
 use machines::counter;
-use naive::history::{self, Kernel, Loads, Range};
+use naive::affine_history::{self, Kernel, Loads, Range};
 
 fn config() -> ProptestConfig {
     let cases = std::env::var("PLACE_PROPTEST_CASES").ok();
@@ -151,7 +151,7 @@ fn compared(kernel: Kernel, l: &Loads) -> (&'static str, bool) {
         unsigned: kernel.is_unsigned(),
         wrapped: false,
     };
-    let (pulls, branch) = history::compare(kernel, l, &mut range);
+    let (pulls, branch) = affine_history::compare(kernel, l, &mut range);
     assert_eq!(pulls, self::pulls(branch), "{branch}");
     (branch, range.wrapped)
 }
@@ -242,7 +242,7 @@ proptest! {
     #[test]
     fn passive_balancing(l in loads(true)) {
         let mut range = Range { unsigned: true, wrapped: false };
-        let (pulls, expected) = history::passive(&l, &mut range);
+        let (pulls, expected) = affine_history::passive(&l, &mut range);
         let branch = unsafe { intf::place_host_wake_balance_passive(&native(&l)) };
         prop_assert_eq!(counter("affine", branch as u16), expected);
         prop_assert_eq!(self::pulls(expected), pulls);
@@ -390,8 +390,8 @@ mod branches {
     const SAME_NODE: usize = 4;
     const OTHER_NODE: usize = 8;
 
-    fn rule(kernel: Kernel) -> history::Rule {
-        history::Rule {
+    fn rule(kernel: Kernel) -> affine_history::Rule {
+        affine_history::Rule {
             kernel,
             wake_wide: true,
             pct: [110, 125, 125],
@@ -422,7 +422,7 @@ mod branches {
             cpu_loads: (0, 0),
             capacities: (1024, 1024),
             task_loads: (1024, 1024),
-            history: history::Facts {
+            history: affine_history::Facts {
                 cpu_weights: (1024, 0),
                 task_weights: (1024, 1024),
                 tick_loads: ([1024; 2], [0; 2]),
@@ -438,7 +438,7 @@ mod branches {
     }
 
     struct Case {
-        rule: history::Rule,
+        rule: affine_history::Rule,
         facts: Facts,
     }
 
@@ -470,7 +470,7 @@ mod branches {
             self
         }
 
-        fn with(mut self, change: impl Fn(&mut history::Facts)) -> Case {
+        fn with(mut self, change: impl Fn(&mut affine_history::Facts)) -> Case {
             change(&mut self.facts.history);
             self
         }
@@ -480,7 +480,7 @@ mod branches {
             self
         }
 
-        fn set(mut self, change: impl Fn(&mut history::Rule)) -> Case {
+        fn set(mut self, change: impl Fn(&mut affine_history::Rule)) -> Case {
             change(&mut self.rule);
             self
         }
@@ -558,14 +558,14 @@ mod branches {
                 .loads(1024, 2048)
                 .at_ticks(2048, 0)
                 .takes("balanced");
-            let now = |r: &mut history::Rule| r.wake_idx = 0;
+            let now = |r: &mut affine_history::Rule| r.wake_idx = 0;
             case(SAME_CACHE)
                 .loads(1024, 2048)
                 .at_ticks(2048, 0)
                 .set(now)
                 .takes("balanced");
-            let second = |r: &mut history::Rule| r.wake_idx = 2;
-            let low = |h: &mut history::Facts| h.tick_loads = ([0, 2048], [2048, 2048]);
+            let second = |r: &mut affine_history::Rule| r.wake_idx = 2;
+            let low = |h: &mut affine_history::Facts| h.tick_loads = ([0, 2048], [2048, 2048]);
             case(SAME_CACHE)
                 .loads(1024, 2048)
                 .with(low)
@@ -582,32 +582,32 @@ mod branches {
                 .sync()
                 .takes("sync_overlap");
             case(SAME_CACHE).loads(1024, 1024).takes("imbalanced");
-            let long = |h: &mut history::Facts| h.overlaps_ns = (500_000, 0);
+            let long = |h: &mut affine_history::Facts| h.overlaps_ns = (500_000, 0);
             case(SAME_CACHE)
                 .loads(1024, 1024)
                 .sync()
                 .with(long)
                 .takes("balanced");
-            let long = |h: &mut history::Facts| h.overlaps_ns = (0, 500_000);
+            let long = |h: &mut affine_history::Facts| h.overlaps_ns = (0, 500_000);
             case(SAME_CACHE)
                 .loads(1024, 1024)
                 .sync()
                 .with(long)
                 .takes("balanced");
-            let short = |h: &mut history::Facts| h.overlaps_ns = (499_999, 499_999);
+            let short = |h: &mut affine_history::Facts| h.overlaps_ns = (499_999, 499_999);
             case(SAME_CACHE)
                 .loads(1024, 1024)
                 .sync()
                 .with(short)
                 .takes("sync_overlap");
-            let free = |r: &mut history::Rule| r.migration_cost_us = 0;
+            let free = |r: &mut affine_history::Rule| r.migration_cost_us = 0;
             case(SAME_CACHE)
                 .loads(1024, 1024)
                 .sync()
                 .set(free)
                 .takes("balanced");
             // An exiting waker is about to sleep as well.
-            let exits = |h: &mut history::Facts| h.sync_exiting = true;
+            let exits = |h: &mut affine_history::Facts| h.sync_exiting = true;
             case(SAME_CACHE)
                 .loads(1024, 1024)
                 .with(exits)
@@ -640,7 +640,7 @@ mod branches {
 
     #[test]
     fn v2626_asks_for_a_fair_waker_and_v2627_does_not() {
-        let other = |h: &mut history::Facts| h.task_weights.0 = 0;
+        let other = |h: &mut affine_history::Facts| h.task_weights.0 = 0;
         let case = |kernel| {
             Case::of(kernel, SAME_CACHE)
                 .loads(0, 1024)
@@ -656,9 +656,9 @@ mod branches {
     fn the_average_weight_of_no_tasks() {
         let case = |kernel| Case::of(kernel, SAME_CACHE).loads(0, 512);
         case(Kernel::V2626).takes("light");
-        let before = |h: &mut history::Facts| h.tpt = (2048, 4);
+        let before = |h: &mut affine_history::Facts| h.tpt = (2048, 4);
         case(Kernel::V2627).with(before).takes("light");
-        let before = |h: &mut history::Facts| h.tpt = (2044, 4);
+        let before = |h: &mut affine_history::Facts| h.tpt = (2044, 4);
         case(Kernel::V2627).with(before).takes("imbalanced");
         case(Kernel::V2627).takes("imbalanced");
         // Later kernels pull to an empty CPU in any case.
@@ -702,11 +702,12 @@ mod branches {
                 .at_ticks(5000, 0)
                 .takes("balanced");
             // Three light tasks and one heavy: on average more than the light ones and P's.
-            let light = |h: &mut history::Facts| h.cpu_weights = (15, 16);
+            let light = |h: &mut affine_history::Facts| h.cpu_weights = (15, 16);
             let alone = |f: &mut Facts| f.waker_nr_running = 1;
             case(SAME_CACHE).with(light).when(alone).takes("imbalanced");
-            let heavy =
-                |h: &mut history::Facts| (h.cpu_weights, h.task_weights.0) = ((4096, 100), 4000);
+            let heavy = |h: &mut affine_history::Facts| {
+                (h.cpu_weights, h.task_weights.0) = ((4096, 100), 4000)
+            };
             let two = |f: &mut Facts| f.waker_nr_running = 2;
             case(SAME_CACHE).with(heavy).when(two).sync().takes("light");
             // A larger previous CPU, a larger CPU of the waker: 100 * 1024 * 2048 <= 112 * 512 * ...
@@ -733,7 +734,8 @@ mod branches {
     /// Load below zero: the unsigned one is huge, the signed one little.
     #[test]
     fn below_zero() {
-        let more = |h: &mut history::Facts| (h.cpu_weights.0, h.task_weights.0) = (1024, 1100);
+        let more =
+            |h: &mut affine_history::Facts| (h.cpu_weights.0, h.task_weights.0) = (1024, 1100);
         let case = |kernel| {
             Case::of(kernel, SAME_CACHE)
                 .loads(1024, 100)
@@ -751,17 +753,17 @@ mod branches {
 
     #[test]
     fn v2638_nohot() {
-        let ran = |ago| move |h: &mut history::Facts| h.since_ran_ns = ago;
+        let ran = |ago| move |h: &mut affine_history::Facts| h.since_ran_ns = ago;
         let case = || Case::of(Kernel::V2638NoHot, SAME_CACHE).loads(1024, 2048);
         case().with(ran(499_999)).takes("hot");
         case().with(ran(500_000)).takes("balanced");
         case().with(ran(0)).sync().takes("hot");
-        let not_sync = |r: &mut history::Rule| r.nohot_sync = false;
+        let not_sync = |r: &mut affine_history::Rule| r.nohot_sync = false;
         case().with(ran(0)).sync().set(not_sync).takes("unloaded");
         case().with(ran(0)).set(not_sync).takes("hot");
-        let idle = |h: &mut history::Facts| h.wakee_is_sched_idle = true;
+        let idle = |h: &mut affine_history::Facts| h.wakee_is_sched_idle = true;
         case().with(ran(0)).with(idle).takes("balanced");
-        let free = |r: &mut history::Rule| r.migration_cost_us = 0;
+        let free = |r: &mut affine_history::Rule| r.migration_cost_us = 0;
         case().with(ran(0)).set(free).takes("balanced");
         // The others do not ask.
         Case::of(Kernel::V2638, SAME_CACHE)
@@ -779,12 +781,12 @@ mod branches {
         case(SAME_CORE).loads(1024, 1950).takes("imbalanced");
         // Tracked loads, not weights; the waker's and the wakee's as well.
         let light =
-            |h: &mut history::Facts| (h.runnable_loads, h.wakee_load_avg) = ((100, 135), 50);
+            |h: &mut affine_history::Facts| (h.runnable_loads, h.wakee_load_avg) = ((100, 135), 50);
         case(SAME_CACHE)
             .loads(9999, 0)
             .with(light)
             .takes("balanced");
-        let lighter = |h: &mut history::Facts| h.runnable_loads.1 = 133;
+        let lighter = |h: &mut affine_history::Facts| h.runnable_loads.1 = 133;
         case(SAME_CACHE)
             .with(light)
             .with(lighter)

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use machines::{
     counter, fork_moment, moment, recipe, words, IdleCores, Moment, Recipe, Scene, Words,
 };
-use naive::{history, Affine, Facts, IdleSearch, Throttle, Wa414};
+use naive::{affine_history, Affine, Facts, IdleSearch, Throttle, Wa414};
 use scx_place::bpf_intf as intf;
 use scx_place::policy::Policy;
 use scx_place::topology::{Cpu, Machine};
@@ -65,17 +65,17 @@ fn affine_rule() -> impl Strategy<Value = Affine> {
 }
 
 /// `affine=v2626` to `affine=v46`, as they were and with any settings.
-fn history_rule() -> impl Strategy<Value = history::Rule> {
+fn history_rule() -> impl Strategy<Value = affine_history::Rule> {
     let pct = prop_oneof![
         3 => Just([110u32, 125, 125]),
         2 => Just([110u32, 117, 125]),
         1 => [100..=200u32, 100..=200u32, 100..=200u32],
     ];
-    let kernel = proptest::sample::select(history::Kernel::ALL.to_vec());
+    let kernel = proptest::sample::select(affine_history::Kernel::ALL.to_vec());
     let idx = prop_oneof![3 => Just(1u32), 1 => Just(0u32), 1 => Just(2u32)];
     let cost = prop_oneof![4 => Just(500u32), 1 => Just(0u32), 1 => 0..=1_000_000u32];
     (kernel, any::<bool>(), pct, idx, cost, any::<bool>()).prop_map(
-        |(kernel, wake_wide, pct, wake_idx, migration_cost_us, nohot_sync)| history::Rule {
+        |(kernel, wake_wide, pct, wake_idx, migration_cost_us, nohot_sync)| affine_history::Rule {
             kernel,
             wake_wide,
             pct,
@@ -114,7 +114,7 @@ fn check(
     // The two rules share a parameter.
     let affine = match (affine, search) {
         (Affine::History(rule), IdleSearch::MasonPkg(migration_cost_us)) => {
-            Affine::History(history::Rule {
+            Affine::History(affine_history::Rule {
                 migration_cost_us,
                 ..rule
             })
@@ -675,7 +675,7 @@ mod whole {
             cpu_loads: (0, 0),
             capacities: (1024, 1024),
             task_loads: (0, 0),
-            history: history::Facts::default(),
+            history: affine_history::Facts::default(),
             avg_idle_ns: 0,
             scan_cost_ns: 0,
             prev_nr_running: 1,
@@ -836,7 +836,7 @@ mod found {
             cpu_loads: (0, 0),
             capacities: (1024, 1024),
             task_loads: (0, 0),
-            history: history::Facts::default(),
+            history: affine_history::Facts::default(),
             avg_idle_ns: 0,
             scan_cost_ns: 0,
             prev_nr_running: 1,

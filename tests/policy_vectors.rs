@@ -444,6 +444,55 @@ fn section_b_8_v46() {
     assert_eq!(branch(smaller(914)), IMBALANCED);
 }
 
+/// 100 * 2800 against 112 * 2500, and the other way round: equal is balanced.
+#[test]
+fn section_b_5_ties() {
+    use intf::place_counter_PLACE_CNT_affine_balanced as BALANCED;
+    use intf::place_counter_PLACE_CNT_affine_imbalanced as IMBALANCED;
+    use intf::place_counter_PLACE_CNT_affine_light as LIGHT;
+    use intf::place_counter_PLACE_CNT_affine_passive_prev as PASSIVE_PREV;
+    use intf::place_counter_PLACE_CNT_affine_passive_waker as PASSIVE_WAKER;
+    use intf::place_counter_PLACE_CNT_affine_sync_balanced as SYNC_BALANCED;
+    use intf::place_counter_PLACE_CNT_affine_unloaded as UNLOADED;
+    let all = |a: intf::affine_loads| unsafe {
+        [
+            intf::place_host_wake_affine_2627(&a),
+            intf::place_host_wake_affine_2637(&a),
+            intf::place_host_wake_affine_2638(&a),
+            intf::place_host_wake_affine_46(&a),
+        ]
+    };
+    assert_eq!(all(affine_loads(1776, 2500, 0)), [BALANCED; 4]);
+    assert_eq!(all(affine_loads(1777, 2500, 0)), [IMBALANCED; 4]);
+    let expected = [BALANCED, SYNC_BALANCED, SYNC_BALANCED, BALANCED];
+    assert_eq!(all(affine_loads(2800, 2500, 1)), expected);
+    let passive = |waker, prev| unsafe {
+        intf::place_host_wake_balance_passive(&affine_loads(waker, prev, 0))
+    };
+    assert_eq!(passive(2500, 2800), PASSIVE_WAKER);
+    assert_eq!(passive(2501, 2800), PASSIVE_PREV);
+    // As loaded as P, and as many as tpt.
+    let light = |waker| intf::affine_loads {
+        waker,
+        prev: 1500,
+        prev_target: 1500,
+        tpt_weight: 6000,
+        tpt_nr: 2,
+        el_waker_comes: 5000,
+        ..affine_loads(0, 0, 0)
+    };
+    assert_eq!(all(light(1500)), [LIGHT, LIGHT, LIGHT, IMBALANCED]);
+    assert_eq!(all(light(1501)), [IMBALANCED; 4]);
+    let capacities = |waker_power| intf::affine_loads {
+        waker_power,
+        prev_power: 112,
+        ..affine_loads(0, 5000, 0)
+    };
+    let v46 = |a| all(a)[3];
+    assert_eq!(v46(capacities(100)), UNLOADED);
+    assert_eq!(v46(capacities(99)), IMBALANCED);
+}
+
 /// The vector, and what the other forms make of it.
 #[test]
 fn section_b_6_effective_load() {

@@ -6,7 +6,8 @@
  * All of it is kept and gathered while PLACE_WORD_HISTORY is set: a policy that reads it is in force,
  * or placements are sampled, for any policy to be asked about them.  Otherwise callbacks pay a test of
  * that word each, and no more.  What is kept starts at 0 with the program; when the word is set again, it
- * goes on: a CPU's loads as if it had idled, overlaps as they were.
+ * goes on: a CPU's loads as if it had idled, overlaps as they were.  Ticks while another class runs are
+ * not seen either, and count as idle ones.
  *
  * An overlap's stamp is put, as in v2.6.27, on the waker; with affine=v2626 in force as in v2.6.26 on
  * the task that runs on the wakee's CPU.  The former happens in select_cpu, which wakees that may

@@ -58,7 +58,7 @@ fn moment(idle: &[usize]) -> Facts {
         avg_idle_ns: 1_000_000,
         scan_cost_ns: 0,
         prev_nr_running: 1,
-        history: naive::history::Facts {
+        history: naive::affine_history::Facts {
             since_ran_ns: 1_000_000,
             ..Default::default()
         },

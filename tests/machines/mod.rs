@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use scx_place::bpf_intf as intf;
 use scx_place::topology::{Cpu, Layout, Machine, MAX_CPUS};
 
-use crate::naive::history::{self, Kernel};
+use crate::naive::affine_history::{self, Kernel};
 use crate::naive::{fork, Affine, Decision, Facts, IdleSearch, Topology};
 
 /// How CPU numbers are dealt out to hardware threads.
@@ -319,7 +319,7 @@ pub struct Moment {
     pub cpu_loads: (u32, u32),
     pub task_loads: (u32, u32),
     pub capacities: (u32, u32),
-    pub history: history::Facts,
+    pub history: affine_history::Facts,
     pub avg_idle_ns: u64,
     pub scan_cost_ns: u32,
     pub prev_nr_running: u32,
@@ -395,7 +395,7 @@ pub fn moment(idle_cores: IdleCores) -> impl Strategy<Value = Moment> {
 
 /// What the rules before v4.14 read.  Loads as they are and, often, right at the point where one
 /// CPU ceases to be less loaded than the other.
-fn history_facts() -> impl Strategy<Value = history::Facts> {
+fn history_facts() -> impl Strategy<Value = affine_history::Facts> {
     let weight = || {
         prop_oneof![
             1 => Just(0u32),
@@ -440,7 +440,7 @@ fn history_facts() -> impl Strategy<Value = history::Facts> {
                     3 => prev_load = edge(waker_load.saturating_add(wakee_load)),
                     _ => {}
                 }
-                history::Facts {
+                affine_history::Facts {
                     cpu_weights: (waker, prev),
                     task_weights: (curr, wakee),
                     tick_loads: ([ticks[0], ticks[1]], [ticks[2], ticks[3]]),
@@ -617,7 +617,7 @@ impl Scene {
             capacities: m.capacities,
             task_loads: m.task_loads,
             // A wakeup is sync or it is not, whatever becomes of the waker.
-            history: history::Facts {
+            history: affine_history::Facts {
                 sync_exiting: m.history.sync_exiting && !m.sync,
                 ..m.history.clone()
             },

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the loads of [`super::naive::history`] are made of: averages over ticks (section B.2), and what
+//! What the loads of [`super::naive::affine_history`] are made of: averages over ticks (section B.2), and what
 //! a task is worth in a group (B.6).
 
-use crate::naive::history::{Kernel, Range};
+use crate::naive::affine_history::{Kernel, Range};
 
 /// `cpu_load[]` of one CPU, tick by tick.
 pub struct TickLoads(pub [u64; 2]);

@@ -7,8 +7,8 @@
 //!
 //! Branches are given by the names that `counters.h` gives them.
 
+pub mod affine_history;
 pub mod fork;
-pub mod history;
 mod searches;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,7 +154,7 @@ pub struct Facts {
     pub capacities: (u32, u32),
     /// Of the waker and of the wakee.
     pub task_loads: (u32, u32),
-    pub history: history::Facts,
+    pub history: affine_history::Facts,
     /// Of the waker's CPU.
     pub avg_idle_ns: u64,
     /// Of the waker's cache.
@@ -166,7 +166,7 @@ pub struct Facts {
 pub enum Affine {
     Off,
     Always,
-    History(history::Rule),
+    History(affine_history::Rule),
     Wa414(Wa414),
 }
 
@@ -294,7 +294,7 @@ fn wake_affine(t: &Topology, f: &Facts, rule: Affine) -> (usize, &'static str) {
     }
     let asks_flips = match rule {
         Affine::Wa414(rule) => rule.wake_wide,
-        Affine::History(rule) => rule.wake_wide && rule.kernel == history::Kernel::V46,
+        Affine::History(rule) => rule.wake_wide && rule.kernel == affine_history::Kernel::V46,
         Affine::Off | Affine::Always => false,
     };
     if asks_flips && wake_wide(f.waker_flips, f.wakee_flips, t.llc(f.waker).len()) {
@@ -305,7 +305,10 @@ fn wake_affine(t: &Topology, f: &Facts, rule: Affine) -> (usize, &'static str) {
     }
     let any_distance = match rule {
         Affine::History(rule) => {
-            matches!(rule.kernel, history::Kernel::V2626 | history::Kernel::V2627)
+            matches!(
+                rule.kernel,
+                affine_history::Kernel::V2626 | affine_history::Kernel::V2627
+            )
         }
         _ => false,
     };
@@ -317,15 +320,15 @@ fn wake_affine(t: &Topology, f: &Facts, rule: Affine) -> (usize, &'static str) {
         Affine::Always => (f.waker, "always"),
         Affine::History(rule) => {
             let apart = if t.core(f.waker).contains(&f.prev) {
-                history::Apart::Core
+                affine_history::Apart::Core
             } else if t.share_cache(f.waker, f.prev) {
-                history::Apart::Cache
+                affine_history::Apart::Cache
             } else if t.cpu(f.waker).node == t.cpu(f.prev).node {
-                history::Apart::Node
+                affine_history::Apart::Node
             } else {
-                history::Apart::Nodes
+                affine_history::Apart::Nodes
             };
-            let (pulls, branch) = history::decide(
+            let (pulls, branch) = affine_history::decide(
                 &rule,
                 apart,
                 &f.history,

@@ -81,10 +81,10 @@ PLACE_VALUE(affine, off, "Always the previous CPU", "comparison")
 PLACE_VALUE(affine, always, "Always the waker's CPU, where the wakee may run there", "comparison")
 PLACE_VALUE(affine, v2626,
 	    "The waker's CPU if not too loaded with the wakee, or both sleep soon after waking; loads now and at the last tick, weights of tasks (imbalance 125, threads 110)",
-	    "v2.6.26, column of the tbench mail of 2008; wakers of tasks that may run on one CPU only are not seen")
+	    "v2.6.26; tbench mail of 2008")
 PLACE_VALUE(affine, v2627,
 	    "As v2626, through effective_load of groups, the same while all tasks are of the root group (imbalance 125, threads 110)",
-	    "v2.6.27, column of the tbench mail of 2008; wakers of tasks that may run on one CPU only are not seen")
+	    "v2.6.27; tbench mail of 2008. Wakeups of tasks that may run on one CPU only are not seen as their wakers'")
 PLACE_VALUE(affine, v2637,
 	    "The waker's CPU if not too loaded with the wakee by the weights of tasks now, or else empty (imbalance 125, threads 110)",
 	    "v2.6.37; goal of the wake_affine mail of January 2011")

@@ -28,7 +28,7 @@
  * (v2.6.38), v2638_nohot (with the third patch of the mail of January 2011):
  *   1. v2638_nohot: the wakee is cache hot on P: P.  With nohot_sync=0 not at sync wakeups.
  *   2. as 2. above.
- *   3. tl is 0, in v2638* 0 or less: W.
+ *   3. tl is 0, in v2638 and v2638_nohot 0 or less: W.
  *   4. balanced := 100 power(P) (tl + EL(wakee, W, w, w)) <= scale power(W) (pl + EL(wakee, P, 0, w)).
  *   5. sync and balanced: W.   6. balanced: W.   7. as 6. above, tpt 0 where W has no tasks.   8. P.
  *

@@ -178,8 +178,7 @@ proptest! {
         let (policy, mut q, mut t) = (full(), queue_at(START), new_task());
         unsafe {
             intf::place_host_new_task_load(&policy, &mut t, w);
-            intf::place_host_new_task_util(&policy, &mut t, &q, w, 1024);
-            intf::place_host_pelt_attach(&mut q, &mut t, w);
+            intf::place_host_new_task_attach(&policy, &mut t, &mut q, w, 1024);
             intf::place_host_pelt_enqueue(&mut q, &t, w);
         }
         let mut now = START;
@@ -605,13 +604,13 @@ mod section_c_2 {
     use super::*;
 
     fn util(q_util: u32, q_load: u32, w: u32, capacity: u32) -> u16 {
-        let q = intf::pelt_queue {
+        let mut q = intf::pelt_queue {
             util_avg: q_util,
             load_avg: q_load,
             ..queue_at(START)
         };
         let mut t = new_task();
-        unsafe { intf::place_host_new_task_util(&full(), &mut t, &q, w, capacity) };
+        unsafe { intf::place_host_new_task_attach(&full(), &mut t, &mut q, w, capacity) };
         t.util_avg
     }
 
@@ -642,10 +641,10 @@ mod section_c_2 {
     fn none_starts_with_nothing() {
         let items = parse_items(&["newload=none"]).expect("a policy");
         let policy = Policy::from_command_line(&items).to_native(1, 8);
-        let (q, mut t) = (queue_at(START), new_task());
+        let (mut q, mut t) = (queue_at(START), new_task());
         unsafe {
             intf::place_host_new_task_load(&policy, &mut t, 1024);
-            intf::place_host_new_task_util(&policy, &mut t, &q, 1024, 1024);
+            intf::place_host_new_task_attach(&policy, &mut t, &mut q, 1024, 1024);
         }
         assert_eq!((t.load_avg, t.util_avg), (0, 0));
     }

@@ -10,8 +10,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use machines::{
-    counter, fork_moment, moment, recipe, words, IdleCores, Moment, Recipe, Scene, Words,
+    counter, fork_moment, moment, recipe, words, ForkMoment, IdleCores, Moment, Recipe, Scene, Words,
 };
+use naive::fork::Rule;
 use naive::{Affine, Facts, IdleSearch, Wa414};
 use scx_place::bpf_intf as intf;
 use scx_place::policy::Policy;
@@ -82,6 +83,15 @@ fn check(
         .map_err(|e| TestCaseError::fail(format!("{e}\n{facts:?}\n{:?}\n", scene.machine)))
 }
 
+fn check_fork(r: &Recipe, m: &ForkMoment, garbage: u64, rule: Rule) -> Result<(), TestCaseError> {
+    let scene = Scene::of(r.machine());
+    let facts = scene.fork_facts(m);
+    let expected = naive::fork::place(&scene.machine, &facts, rule);
+    let actual = scene.fork(&facts, rule, garbage);
+    prop_assert_eq!(actual, expected, "{:?}\n{:?}", facts, scene.machine);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(config())]
 
@@ -131,12 +141,28 @@ proptest! {
     }
 
     #[test]
+    fn fork_v2627(r in recipe(), m in fork_moment(), garbage in any::<u64>()) {
+        check_fork(&r, &m, garbage, Rule::V2627)?;
+    }
+
+    #[test]
     fn fork_v48(r in recipe(), m in fork_moment(), garbage in any::<u64>()) {
-        let scene = Scene::of(r.machine());
-        let facts = scene.fork_facts(&m);
-        let expected = naive::fork::v48(&scene.machine, &facts);
-        let actual = scene.fork_v48(&facts, garbage);
-        prop_assert_eq!(actual, expected, "{:?}\n{:?}", facts, scene.machine);
+        check_fork(&r, &m, garbage, Rule::V48)?;
+    }
+
+    #[test]
+    fn fork_fig_v1r1(r in recipe(), m in fork_moment(), garbage in any::<u64>()) {
+        check_fork(&r, &m, garbage, Rule::FigV1r1)?;
+    }
+
+    #[test]
+    fn fork_v410(r in recipe(), m in fork_moment(), garbage in any::<u64>()) {
+        check_fork(&r, &m, garbage, Rule::V410)?;
+    }
+
+    #[test]
+    fn fork_v612(r in recipe(), m in fork_moment(), garbage in any::<u64>()) {
+        check_fork(&r, &m, garbage, Rule::V612)?;
     }
 
     /// The segments cut exactly the cache's part out of the machine's words.

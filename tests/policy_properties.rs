@@ -10,7 +10,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use machines::{
-    counter, fork_moment, moment, recipe, words, ForkMoment, IdleCores, Moment, Recipe, Scene, Words,
+    counter, fork_moment, moment, recipe, words, ForkMoment, IdleCores, Moment, Recipe, Scene,
+    Words,
 };
 use naive::fork::Rule;
 use naive::{Affine, Facts, IdleSearch, Wa414};
@@ -918,5 +919,47 @@ mod found {
     fn the_limit_on_waiting_keeps_the_order() {
         let key = |v| unsafe { intf::place_host_bound_lead(v, 0, 2_527_336) };
         assert!(key(50_000_000) >= key(4_051_698));
+    }
+}
+
+/// The forks that the properties try take every branch of every rule's comparison of groups.
+#[test]
+fn random_forks_take_every_branch() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..600 {
+        let (r, m) = (recipe(), fork_moment())
+            .new_tree(&mut runner)
+            .unwrap()
+            .current();
+        let scene = Scene::of(r.machine());
+        if scene.machine.cpus.len() > 100 {
+            continue;
+        }
+        let facts = scene.fork_facts(&m);
+        for rule in [
+            Rule::V2627,
+            Rule::V48,
+            Rule::FigV1r1,
+            Rule::V410,
+            Rule::V612,
+        ] {
+            let top = naive::fork::place(&scene.machine, &facts, rule).top;
+            seen.insert((rule.name(), top));
+        }
+    }
+    let both: &[&str] = &["alone", "load", "load_avg", "moved"];
+    for (rule, tops) in [
+        ("v2627", &["alone", "load", "moved"][..]),
+        ("v48", &["alone", "load", "moved"]),
+        ("fig_v1r1", both),
+        ("v410", both),
+        ("v612", &["alone", "type", "numa", "load", "idle", "moved"]),
+    ] {
+        for top in tops {
+            assert!(seen.contains(&(rule, top)), "{rule} never takes {top}");
+        }
     }
 }

@@ -19,14 +19,6 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Rule; 5] = [
-        Rule::V2627,
-        Rule::V48,
-        Rule::FigV1r1,
-        Rule::V410,
-        Rule::V612,
-    ];
-
     /// As the axis `fork` calls it.
     pub fn name(self) -> &'static str {
         match self {

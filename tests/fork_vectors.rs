@@ -118,9 +118,12 @@ fn fork_from(rule: &str, places: &[Cpu], cpus: &[Seen], waker: i32, prev: i32) -
         input.idle[0] |= u64::from(seen.idle) << c;
         input.allowed[0] |= u64::from(seen.allowed) << c;
     }
-    let mut out = raw::zeroed();
+    let mut out: intf::place_out = raw::zeroed();
+    raw::bytes_mut(&mut out).fill(0xff);
     // SAFETY: live structures.
     unsafe { intf::place_host_fork_levels(&mut *input, &*layout.levels, rule, &mut out) };
+    assert_eq!(out.target, out.cpu);
+    assert_eq!((out.view, out.local, out.effects), (0, 0, 0));
     out
 }
 

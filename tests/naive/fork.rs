@@ -428,7 +428,7 @@ fn group_by_type<'a>(
     if local.fullness == Fullness::HasSpare {
         if between_nodes {
             let imb = (imb_numa_nr(machine, domain, cpu) as u128).min(local.allowed);
-            if local.nr + 1 <= imb && local.idle.abs_diff(best.idle) <= 2 {
+            if local.nr < imb && local.idle.abs_diff(best.idle) <= 2 {
                 return ("numa", None);
             }
         }

@@ -25,7 +25,7 @@
  *   v2.6.27 compares with averages of ticks, the larger of a tick's and now's for other groups, the
  *   smaller for the own one; both are taken as now's.
  *
- *   v410 (v4.10 to v4.17), load as v48's, and load_avg, in which sleeping tasks are too:
+ *   v410 (v4.10), load as v48's, and load_avg, in which sleeping tasks are too:
  *     i.   better than the best: load below it by more than the margin; else load not above it by
  *          the margin, and scale * load_avg below 100 times the best's.  The latter gives the best its
  *          load_avg, but leaves it the load.
@@ -36,7 +36,8 @@
  *   fig_v1r1 (prototype of 10 October 2016 on v4.8, as remembered): v410 with pct instead of scale, and
  *     iii. keeps if own load < best load + margin and 100 * best load_avg > pct * own load_avg.
  *
- *   v612 (v5.5 to v7.3), of allowed CPUs only: load_avg, utilisation, what is runnable, tasks, idle CPUs:
+ *   v612 (v6.12 and v7.3; the types came with v5.5), of allowed CPUs only: load_avg, utilisation, what is
+ *   runnable, tasks, idle CPUs:
  *     a group is overloaded with more tasks than CPUs and (100 * capacity < pct * utilisation or
  *     pct * capacity < 100 * runnable); it has spare capacity with fewer, or with pct * capacity >= 100 *
  *     runnable and 100 * capacity > pct * utilisation; else it is fully busy.
@@ -48,8 +49,9 @@
  *          and this one are no more than imb_numa_nr and the idle CPUs differ by no more than 2.
  *     v.   keeps if best load >= own load + margin; if 100 * own load <= pct * best load; with spare
  *          capacity instead if no more CPUs are idle in the best.
- *   A task of this class has no preferred node, so that rule has no case.  The kernel also averages
- *   the number of runnable tasks: here load_avg at the mean weight of those that are runnable now.
+ *   imb_numa_nr: fork_imb_numa_nr().  A task of this class has no preferred node, so the rules about
+ *   that have no case.  The kernel also averages the number of runnable tasks: here that is load_avg
+ *   at the mean weight of those that are runnable now.
  *   Utilisation has no estimates of sleeping tasks.  The types of asymmetric CPUs are left out.
  *
  * CPUs, in ascending order:

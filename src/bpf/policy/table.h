@@ -82,10 +82,10 @@ PLACE_VALUE(fork, fig_v1r1,
 	    "column find-idle-group-v1r1 of the hackbench mail of October 2016, as remembered")
 PLACE_VALUE(fork, v410,
 	    "As v48; groups whose runnable loads are alike are told apart by their loads with those of sleeping tasks",
-	    "v4.10 to v4.17")
+	    "v4.10")
 PLACE_VALUE(fork, v612,
 	    "Groups by how full they are, then by idle CPUs or load; stays in its node while that is nearly idle",
-	    "v5.5 to v7.3; capacities are taken as symmetric")
+	    "v6.12 and v7.3; capacities are taken as symmetric")
 
 PLACE_AXIS(newload, full, PLACEMENT, "The load a new task is given before it has run")
 PLACE_VALUE(newload, none, "No load and no utilisation", "comparison")

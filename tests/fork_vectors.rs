@@ -35,6 +35,7 @@ struct Seen {
     sched_idle: bool,
     allowed: bool,
     stamp: u64,
+    capacity: u16,
 }
 
 const IDLE: Seen = Seen {
@@ -47,6 +48,7 @@ const IDLE: Seen = Seen {
     sched_idle: false,
     allowed: true,
     stamp: 1,
+    capacity: 1024,
 };
 
 /// A CPU with these loads of what is runnable, and of all.
@@ -113,7 +115,7 @@ fn fork_from(rule: &str, places: &[Cpu], cpus: &[Seen], waker: i32, prev: i32) -
         let cpu = &mut input.cpu[c];
         (cpu.load, cpu.load_avg) = (seen.load, seen.load_avg);
         (cpu.weight, cpu.nr_running, cpu.util) = (seen.weight, seen.nr, seen.util);
-        (cpu.capacity, cpu.idle_stamp_ns) = (1024, seen.stamp);
+        (cpu.capacity, cpu.idle_stamp_ns) = (seen.capacity, seen.stamp);
         cpu.sched_idle = seen.sched_idle.into();
         input.idle[0] |= u64::from(seen.idle) << c;
         input.allowed[0] |= u64::from(seen.allowed) << c;
@@ -306,6 +308,20 @@ fn section_c_5_to_8_each_branch_of_each_rule() {
     assert_eq!(v612(busy(1, 1000), busy(1, 854)), (1, MOVED));
 }
 
+/// An own group where the task may not run counts as not loaded; with v6.12 it is left.
+#[test]
+fn section_c_5_to_8_own_group_not_allowed() {
+    let to = |rule, best| apart(rule, &[forbidden(loads(9999, 9999)), best]);
+    assert_eq!(to("v48", loads(0, 0)), (1, MOVED));
+    assert_eq!(to("v48", loads(1, 0)), (0, LOAD));
+    for rule in ["fig_v1r1", "v410"] {
+        assert_eq!(to(rule, loads(256, 0)), (1, MOVED), "{rule}");
+        assert_eq!(to(rule, loads(256, 1)), (0, LOAD_AVG), "{rule}");
+        assert_eq!(to(rule, loads(257, 0)), (0, LOAD), "{rule}");
+    }
+    assert_eq!(to("v612", runs(9, 9999, 1024)), (1, MOVED));
+}
+
 /// H.1, vector 9: a margin of 256.
 #[test]
 fn section_h1_9_v410() {
@@ -369,43 +385,56 @@ fn section_c_8_the_best_group() {
 /// Where groups change their type: 2 CPUs, 117 percent.
 #[test]
 fn section_c_8_types() {
-    // An own group that is busy, at a load of 1500 per CPU, keeps against overloaded ones, leaves for
-    // those with spare capacity, and for busy ones with less load.
-    let own = runs(1, 1500, 900);
-    let to = |a: Seen, b: Seen| pairs("v612", &[own, own, a, b]);
-    // Utilisation: 2048 * 100 / 117 = 1750.4.
-    let half = |util| runs(1, 1024, util);
-    assert_eq!(to(half(875), half(875)).1, MOVED, "spare");
-    assert_eq!(to(runs(1, 1400, 876), runs(1, 1400, 875)).1, LOAD, "busy");
-    assert_eq!(
-        to(runs(1, 1400, 875), runs(1, 1400, 875)).1,
-        LOAD,
-        "runnable"
-    );
-    // Runnable: 2048 * 117 / 100 = 2396.2.
-    let tasks = |load| runs(1, load, 0);
-    assert_eq!(to(tasks(1198), tasks(1198)).1, MOVED, "spare: 2396");
-    assert_eq!(to(tasks(1197), tasks(1400)).1, LOAD, "busy: 2597");
-    // A task less than CPUs is enough.
-    assert_eq!(to(runs(1, 9000, 1024), runs(0, 9000, 1024)).1, MOVED);
-    // A task more needs one of the two.
-    assert_eq!(to(runs(2, 100, 0), runs(1, 100, 0)).1, MOVED);
-    assert_eq!(to(runs(2, 100, 876), runs(1, 100, 875)).1, TYPE);
-    assert_eq!(to(runs(2, 1198, 0), runs(1, 1199, 0)).1, TYPE);
-    // Tasks of another weight count as tasks.
-    let heavy = Seen {
-        weight: 88_761,
-        ..runs(1, 88_761, 0)
+    // Between a busy group and one of these, with hardly less load: it moves to spare capacity, stays
+    // with a busy one, and the own group is less full than an overloaded one.
+    let to = |a: Seen, b: Seen| {
+        let load = (a.load_avg + b.load_avg) / 2;
+        let own = runs(1, load + 8, 900);
+        let own = Seen {
+            capacity: a.capacity,
+            ..own
+        };
+        pairs("v612", &[own, own, a, b]).1
     };
-    assert_eq!(to(heavy, heavy).1, MOVED);
+    let (spare, busy, overloaded) = (MOVED, LOAD, TYPE);
+    // Utilisation: 2048 * 100 / 117 = 1750.4.
+    assert_eq!(to(runs(1, 1024, 875), runs(1, 1024, 875)), spare);
+    assert_eq!(to(runs(1, 1024, 876), runs(1, 1024, 875)), busy);
+    assert_eq!(to(runs(2, 1024, 875), runs(1, 1024, 875)), spare);
+    assert_eq!(to(runs(2, 1024, 876), runs(1, 1024, 875)), overloaded);
+    // Runnable: 2048 * 117 / 100 = 2396.2.
+    assert_eq!(to(runs(1, 1198, 0), runs(1, 1198, 0)), spare);
+    assert_eq!(to(runs(1, 1198, 0), runs(1, 1199, 0)), busy);
+    assert_eq!(to(runs(2, 1198, 0), runs(1, 1198, 0)), spare);
+    assert_eq!(to(runs(2, 1198, 0), runs(1, 1199, 0)), overloaded);
+    // A task less than CPUs is enough, a task more is not.
+    assert_eq!(to(runs(1, 9000, 1024), runs(0, 9000, 1024)), spare);
+    assert_eq!(to(runs(2, 100, 0), runs(1, 100, 0)), spare);
+    // Both limits themselves: 2000 * 117 = 2340 * 100; 234 * 100 = 200 * 117.
+    let of = |capacity, cpu: Seen| Seen { capacity, ..cpu };
+    let runnable = |nr| to(of(1000, runs(nr, 1170, 0)), of(1000, runs(1, 1170, 0)));
+    assert_eq!((runnable(1), runnable(2)), (spare, spare));
+    let util = |nr| to(of(117, runs(nr, 100, 100)), of(117, runs(1, 100, 100)));
+    assert_eq!((util(1), util(2)), (busy, busy));
+    // Tasks of another weight count as tasks.
+    let heavy = |load| Seen {
+        weight: 88_761,
+        ..runs(1, load, 0)
+    };
+    assert_eq!(to(heavy(88_761), heavy(88_761)), spare);
+    assert_eq!(to(heavy(110_000), heavy(110_000)), busy);
     let light = |load| Seen {
         weight: 15,
         ..runs(1, load, 0)
     };
+    assert_eq!(to(light(17), light(17)), spare, "2320");
+    // Of so light ones 8 is much.
     let own = runs(1, 15, 900);
-    let to = |a: Seen| pairs("v612", &[own, own, a, a]);
-    assert_eq!(to(light(17)).1, MOVED, "spare: 2320");
-    assert_eq!(to(light(18)).1, LOAD, "busy: 2456");
+    assert_eq!(
+        pairs("v612", &[own, own, light(18), light(18)]).1,
+        busy,
+        "2456"
+    );
 }
 
 /// The CPU of the group.
@@ -523,8 +552,15 @@ fn section_c_8_allowed_imbalance() {
         .layout()
     };
     let of = |l: &Layout| -> Vec<u32> {
-        let imb = |level| unsafe { intf::place_host_fork_imb_numa_nr(&*l.levels, level, 5) };
-        (0..l.levels.nr_levels).map(imb).collect()
+        let imb = |position: u32| -> Vec<u32> {
+            // SAFETY: a live structure.
+            let at =
+                |level| unsafe { intf::place_host_fork_imb_numa_nr(&*l.levels, level, position) };
+            (0..l.levels.nr_levels).map(at).collect()
+        };
+        // The same everywhere.
+        assert_eq!(imb(0), imb(l.levels.nr_cpus - 1));
+        imb(0)
     };
     // Two sockets of eight caches of 16 CPUs, in one, two and four nodes each.
     assert_eq!(of(&layout(2, 8, 16, 1)), [0, 0, 8]);

@@ -178,8 +178,7 @@ proptest! {
         let (policy, mut q, mut t) = (full(), queue_at(START), new_task());
         unsafe {
             intf::place_host_new_task_load(&policy, &mut t, w);
-            intf::place_host_new_task_util(&policy, &mut t, &q, w, 1024);
-            intf::place_host_pelt_attach(&mut q, &mut t, w);
+            intf::place_host_new_task_attach(&policy, &mut t, &mut q, w, 1024);
             intf::place_host_pelt_enqueue(&mut q, &t, w);
         }
         let mut now = START;
@@ -605,13 +604,13 @@ mod section_c_2 {
     use super::*;
 
     fn util(q_util: u32, q_load: u32, w: u32, capacity: u32) -> u16 {
-        let q = intf::pelt_queue {
+        let mut q = intf::pelt_queue {
             util_avg: q_util,
             load_avg: q_load,
             ..queue_at(START)
         };
         let mut t = new_task();
-        unsafe { intf::place_host_new_task_util(&full(), &mut t, &q, w, capacity) };
+        unsafe { intf::place_host_new_task_attach(&full(), &mut t, &mut q, w, capacity) };
         t.util_avg
     }
 
@@ -642,10 +641,10 @@ mod section_c_2 {
     fn none_starts_with_nothing() {
         let items = parse_items(&["newload=none"]).expect("a policy");
         let policy = Policy::from_command_line(&items).to_native(1, 8);
-        let (q, mut t) = (queue_at(START), new_task());
+        let (mut q, mut t) = (queue_at(START), new_task());
         unsafe {
             intf::place_host_new_task_load(&policy, &mut t, 1024);
-            intf::place_host_new_task_util(&policy, &mut t, &q, 1024, 1024);
+            intf::place_host_new_task_attach(&policy, &mut t, &mut q, 1024, 1024);
         }
         assert_eq!((t.load_avg, t.util_avg), (0, 0));
     }
@@ -681,6 +680,226 @@ fn section_h1_15_decay_of_a_fresh_load() {
             load.abs_diff(expected) <= 1 + expected / 50,
             "{gap_us} us: {load}, about {expected}"
         );
+    }
+}
+
+/// Sections C.2 to C.4: what each value of `newload` gives a task, and what of it the queue holds once
+/// the task is enqueued.
+mod section_c_3 {
+    use super::*;
+
+    fn policy(rule: &str) -> intf::place_policy {
+        let items = parse_items(&[format!("newload={rule}")]).expect("a policy");
+        Policy::from_command_line(&items).to_native(1, 8)
+    }
+
+    /// A new task of weight `w` comes to a queue that runs nothing since its last update, as the BPF
+    /// program does it.
+    fn arrive(rule: &str, q: &mut intf::pelt_queue, w: u32, now: u64) -> intf::pelt_task {
+        let (policy, mut t) = (policy(rule), new_task());
+        unsafe {
+            intf::place_host_new_task_load(&policy, &mut t, w);
+            if intf::place_host_new_task_is_stale(&policy, q) != 0 {
+                intf::place_host_new_task_attach(&policy, &mut t, q, w, 1024);
+            }
+            intf::place_host_pelt_queue_update(q, now, 0, 0);
+            if t.last_ns == 0 {
+                intf::place_host_new_task_attach(&policy, &mut t, q, w, 1024);
+            }
+            intf::place_host_new_task_catch_up(&policy, &mut t, now, w);
+            intf::place_host_pelt_enqueue(q, &t, w);
+        }
+        t
+    }
+
+    /// A queue one unit before a period's end, as a task of v4.8 stands when it is made.
+    fn idle_queue(load_avg: u32, util_avg: u32) -> intf::pelt_queue {
+        intf::pelt_queue {
+            contrib: 1023,
+            load_avg,
+            load_sum: u64::from(load_avg) * (46718 + 1023),
+            util_avg,
+            util_sum: u64::from(util_avg) * (46718 + 1023),
+            ..queue_at(START)
+        }
+    }
+
+    fn near(actual: u32, expected: u32) -> bool {
+        actual.abs_diff(expected) <= 1 + expected / 50
+    }
+
+    #[test]
+    fn a_clock_that_stood_still() {
+        for (gap_us, left) in [
+            (0, 1024),
+            (1000, 1003),
+            (10_000, 833),
+            (33_600, 512),
+            (100_000, 130),
+            (335_000, 1),
+        ] {
+            let now = START + gap_us * 1000;
+            // What the next fork reads: runnable load, then the load with what sleeps.
+            for (rule, runnable, all) in [
+                ("none", 0, 0),
+                ("v46", 1024, 1024),
+                ("v48_stale", left, left),
+                ("v48_fixed_decay", 1024, left),
+                ("v48_clock", 1024, 1024),
+                ("full", 1024, 1024),
+            ] {
+                let mut q = idle_queue(0, 0);
+                arrive(rule, &mut q, 1024, now);
+                let is = (q.runnable_load_avg, q.load_avg);
+                assert!(
+                    near(is.0, runnable) && near(is.1, all),
+                    "{rule}, {gap_us} us: {is:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn first_utilisation() {
+        // Weight 1024 beside 200 of utilisation and 1024 of load: 199; half of the free 824; all.
+        for (rule, expected) in [
+            ("none", 0),
+            ("v46", 1024),
+            ("v48_stale", 412),
+            ("v48_fixed_decay", 412),
+            ("v48_clock", 412),
+            ("full", 199),
+        ] {
+            let mut q = idle_queue(1024, 200);
+            let t = arrive(rule, &mut q, 1024, START);
+            assert_eq!(u32::from(t.util_avg), expected, "{rule}");
+            assert_eq!(q.util_avg, 200 + expected, "{rule}");
+        }
+        // Where the scaled weight does not exceed it: 1 * 3 * 1024 / 12001 = 0.
+        for (load, weight, expected) in [(12_000, 3, 0), (3071, 3, 1), (3072, 3, 0), (5, 3, 511)] {
+            let mut q = idle_queue(load, 1);
+            let t = arrive("v48_clock", &mut q, weight, START);
+            assert_eq!(t.util_avg, expected, "load {load}");
+        }
+        // The stale guess is of what the queue was, and decays with it; a fresh one is of what is left.
+        let half_life = START + (32 << 20);
+        let util = |rule: &str| arrive(rule, &mut idle_queue(4096, 600), 1024, half_life).util_avg;
+        assert!(near(util("v48_stale").into(), 106), "{}", util("v48_stale"));
+        assert!(near(util("v48_clock").into(), 362), "{}", util("v48_clock"));
+        assert_eq!(util("v48_fixed_decay"), 212);
+        // A smaller CPU counts with v6.12 only.
+        let of = |rule: &str| unsafe {
+            let (policy, mut t) = (policy(rule), new_task());
+            let mut q = queue_at(START);
+            intf::place_host_new_task_attach(&policy, &mut t, &mut q, 1024, 400);
+            t.util_avg
+        };
+        assert_eq!((of("full"), of("v48_clock"), of("v46")), (200, 512, 0));
+    }
+
+    /// The record that stayed behind takes the gap for time runnable when the task has run.
+    #[test]
+    fn a_gap_that_was_skipped() {
+        let now = START + 100_000_000;
+        let mut q = idle_queue(0, 0);
+        let mut t = arrive("v48_fixed_decay", &mut q, 1024, now);
+        assert_eq!((t.last_ns, t.load_avg), (START, 1024));
+        let mut stale = arrive("v48_stale", &mut idle_queue(0, 0), 1024, now);
+        for t in [&mut t, &mut stale] {
+            unsafe { intf::place_host_pelt_task_ran(t, now, now + 4_000_000, 1024) };
+        }
+        assert!(near(t.load_avg, 1024), "{}", t.load_avg);
+        let grown = 130 * 92 / 100 + 1024 * 8 / 100;
+        assert!(stale.load_avg.abs_diff(grown) < 15, "{}", stale.load_avg);
+    }
+
+    /// A queue that was never used has no clock that could be stale.
+    #[test]
+    fn a_queue_without_a_clock() {
+        for rule in ["v48_stale", "v48_fixed_decay"] {
+            let mut q = queue_at(0);
+            let t = arrive(rule, &mut q, 1024, START);
+            assert_eq!((q.runnable_load_avg, q.load_avg), (1024, 1024), "{rule}");
+            assert_eq!(t.last_ns, START);
+        }
+        for (rule, stale) in [
+            ("none", 0),
+            ("v46", 0),
+            ("v48_clock", 0),
+            ("full", 0),
+            ("v48_stale", 1),
+        ] {
+            let q = queue_at(START);
+            let is = unsafe { intf::place_host_new_task_is_stale(&policy(rule), &q) };
+            assert_eq!(is, stale, "{rule}");
+        }
+    }
+
+    /// The kernel sets the weight of a task that has no queue yet: its load follows.
+    #[test]
+    fn a_weight_before_the_first_queue() {
+        for (rule, expected) in [("none", 0), ("v46", 335), ("v48_stale", 335), ("full", 335)] {
+            let mut t = new_task();
+            unsafe {
+                intf::place_host_new_task_load(&policy(rule), &mut t, 1024);
+                intf::place_host_pelt_task_reweight(&mut t, 335);
+            }
+            assert_eq!(t.load_avg, expected, "{rule}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(config())]
+
+        /// Any weight, gap and queue: the loads are what is left of the weight after the gap, or all of it.
+        #[test]
+        fn any_gap(
+            w in weight(), gap in gap(), contrib in 0..1024u32, load in 0..5000u32, util in 0..1100u32,
+        ) {
+            let periods = (u64::from(contrib) + gap / 1024) / 1024;
+            let decayed = |v: u32| naive::decay(u128::from(v), periods) as u32;
+            let queue = intf::pelt_queue {
+                contrib,
+                load_sum: u64::from(load) * (46718 + u64::from(contrib)),
+                util_sum: u64::from(util) * (46718 + u64::from(contrib)),
+                ..idle_queue(load, util)
+            };
+            let guess = |util: u32, load: u32, w: u64| {
+                let half = 1024u32.saturating_sub(util) / 2;
+                match util {
+                    0 => half,
+                    _ => (u64::from(util) * w / (u64::from(load) + 1)).min(half.into()) as u32,
+                }
+            };
+            // The guesses of a stale and of a fresh queue, whose averages are those of its last period.
+            let (mut fresh, scaled) = (queue, u64::from(w) * 1024);
+            unsafe { intf::place_host_pelt_queue_update(&mut fresh, START + gap, 0, 0) };
+            let stale = guess(util, load, scaled);
+            let now = |w| fresh.util_avg + guess(fresh.util_avg, fresh.load_avg, w);
+            // Averages are renewed with the contribution of the period begun: 2.2 percent.
+            let near = |is: u32, expected: u32| is.abs_diff(expected) <= 3 + expected / 40;
+            for (rule, runnable, all, util) in [
+                ("none", 0, 0, fresh.util_avg),
+                ("v46", w, w, fresh.util_avg + 1024),
+                ("v48_clock", w, w, now(scaled)),
+                ("full", w, w, now(w.into())),
+                ("v48_stale", decayed(w), decayed(w), decayed(util + stale)),
+                ("v48_fixed_decay", w, decayed(w), decayed(util + stale)),
+            ] {
+                let mut q = queue;
+                let t = arrive(rule, &mut q, w, START + gap);
+                prop_assert!(near(q.runnable_load_avg, runnable), "{rule}: {q:?} {runnable}");
+                prop_assert!(near(q.load_avg, decayed(load) + all), "{rule}: {q:?} {all}");
+                if rule == "v48_stale" || rule == "v48_fixed_decay" {
+                    prop_assert!(near(q.util_avg, util), "{rule}: {q:?} {util}");
+                } else {
+                    prop_assert_eq!(q.util_avg, util, "{}: {:?}", rule, t);
+                }
+                if rule == "v48_fixed_decay" {
+                    prop_assert_eq!((t.load_avg, u32::from(t.util_avg)), (w, stale));
+                }
+            }
+        }
     }
 }
 

@@ -11,9 +11,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use machines::{
-    counter, fork_moment, moment, recipe, words, IdleCores, Moment, Recipe, Scene, Words,
+    counter, fork_moment, moment, recipe, words, ForkMoment, IdleCores, Moment, Recipe, Scene,
+    Words,
 };
 use naive::{affine_history, Affine, Facts, IdleSearch, Throttle, Wa414};
+use naive::fork::Rule;
 use scx_place::bpf_intf as intf;
 use scx_place::policy::Policy;
 use scx_place::topology::{Cpu, Machine};
@@ -129,6 +131,15 @@ fn check(
         .map_err(|e| TestCaseError::fail(format!("{e}\n{facts:?}\n{:?}\n", scene.machine)))
 }
 
+fn check_fork(r: &Recipe, m: &ForkMoment, garbage: u64, rule: Rule) -> Result<(), TestCaseError> {
+    let scene = Scene::of(r.machine());
+    let facts = scene.fork_facts(m);
+    let expected = naive::fork::place(&scene.machine, &facts, rule);
+    let actual = scene.fork(&facts, rule, garbage);
+    prop_assert_eq!(actual, expected, "{:?}\n{:?}", facts, scene.machine);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(config())]
 
@@ -217,12 +228,28 @@ proptest! {
     }
 
     #[test]
+    fn fork_v2627(r in recipe(), m in fork_moment(), garbage in any::<u64>()) {
+        check_fork(&r, &m, garbage, Rule::V2627)?;
+    }
+
+    #[test]
     fn fork_v48(r in recipe(), m in fork_moment(), garbage in any::<u64>()) {
-        let scene = Scene::of(r.machine());
-        let facts = scene.fork_facts(&m);
-        let expected = naive::fork::v48(&scene.machine, &facts);
-        let actual = scene.fork_v48(&facts, garbage);
-        prop_assert_eq!(actual, expected, "{:?}\n{:?}", facts, scene.machine);
+        check_fork(&r, &m, garbage, Rule::V48)?;
+    }
+
+    #[test]
+    fn fork_fig_v1r1(r in recipe(), m in fork_moment(), garbage in any::<u64>()) {
+        check_fork(&r, &m, garbage, Rule::FigV1r1)?;
+    }
+
+    #[test]
+    fn fork_v410(r in recipe(), m in fork_moment(), garbage in any::<u64>()) {
+        check_fork(&r, &m, garbage, Rule::V410)?;
+    }
+
+    #[test]
+    fn fork_v612(r in recipe(), m in fork_moment(), garbage in any::<u64>()) {
+        check_fork(&r, &m, garbage, Rule::V612)?;
     }
 
     /// The segments cut exactly the cache's part out of the machine's words.
@@ -994,5 +1021,47 @@ mod found {
     fn the_limit_on_waiting_keeps_the_order() {
         let key = |v| unsafe { intf::place_host_bound_lead(v, 0, 2_527_336) };
         assert!(key(50_000_000) >= key(4_051_698));
+    }
+}
+
+/// The forks that the properties try take every branch of every rule's comparison of groups.
+#[test]
+fn random_forks_take_every_branch() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..600 {
+        let (r, m) = (recipe(), fork_moment())
+            .new_tree(&mut runner)
+            .unwrap()
+            .current();
+        let scene = Scene::of(r.machine());
+        if scene.machine.cpus.len() > 100 {
+            continue;
+        }
+        let facts = scene.fork_facts(&m);
+        for rule in [
+            Rule::V2627,
+            Rule::V48,
+            Rule::FigV1r1,
+            Rule::V410,
+            Rule::V612,
+        ] {
+            let top = naive::fork::place(&scene.machine, &facts, rule).top;
+            seen.insert((rule.name(), top));
+        }
+    }
+    let both: &[&str] = &["alone", "load", "load_avg", "moved"];
+    for (rule, tops) in [
+        ("v2627", &["alone", "load", "moved"][..]),
+        ("v48", &["alone", "load", "moved"]),
+        ("fig_v1r1", both),
+        ("v410", both),
+        ("v612", &["alone", "type", "numa", "load", "idle", "moved"]),
+    ] {
+        for top in tops {
+            assert!(seen.contains(&(rule, top)), "{rule} never takes {top}");
+        }
     }
 }

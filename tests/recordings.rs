@@ -60,7 +60,14 @@ fn policy() -> impl Strategy<Value = Policy> {
         "v46",
         "wa_414",
     ]);
-    let forks = prop_oneof![Just("stay"), Just("v48")];
+    let forks = prop_oneof![
+        Just("stay"),
+        Just("v2627"),
+        Just("v48"),
+        Just("fig_v1r1"),
+        Just("v410"),
+        Just("v612"),
+    ];
     (searches, affines, forks).prop_map(|(search, affine, fork)| {
         let items = [
             format!("idle_search={search}"),
@@ -104,7 +111,7 @@ fn fork(scene: &Scene, m: &ForkMoment, policy: &Policy) -> Fork {
     head.nw = scene.layout.mask_words as u16;
     let mut fork = Fork {
         head,
-        input: scene.fork_in(&facts, 0),
+        input: scene.fork_in(&facts, intf::place_fork_facts_PLACE_FORK_ALL, 0),
         out: raw::zeroed(),
     };
     let native = policy.to_native(GENERATION, 8);
@@ -246,7 +253,9 @@ proptest! {
             prop_assert_eq!(forks.distance.iter().sum::<u64>(), forks.decisions);
             prop_assert!(v.result.concerns_forks || forks.other == forks.recorded);
         }
-        let stay = &variants[variants.len() - 2].result;
+        let forks = || variants.iter().filter(|v| v.result.policy.starts_with("fork="));
+        prop_assert_eq!(forks().count(), 6);
+        let stay = &forks().next().expect("the first value").result;
         prop_assert_eq!((stay.policy.as_str(), stay.forks.other.moved), ("fork=stay", 0));
         prop_assert!(stay.concerns_forks && !stay.concerns_wakeups);
     }

@@ -79,15 +79,23 @@ static __always_inline u32 cpu_util(u32 cpu, u64 wall)
 	return util < 1024 ? util : 1024;
 }
 
-/* Load of a CPU, with that of its sleeping tasks.  A busy one's is as of its last event, as in the kernel. */
-static __always_inline u32 cpu_load(u32 cpu)
+/*
+ * Load of a CPU, with that of its sleeping tasks, at time `wall`, 0: now.  A busy one's is as of its
+ * last event, as in the kernel.
+ */
+static __always_inline u32 cpu_load_at(u32 cpu, u64 wall)
 {
 	struct place_cpu *c = cpu_at(cpu);
 	u32 load = c->load.load_avg, gone = c->inbox_load.load - c->load.seen.load;
 
 	if (c->idle_since_ns)
-		load = pelt_read_load(&c->load, clock_task_at(cpu, scx_bpf_now()), 0);
+		load = pelt_read_load(&c->load, clock_task_at(cpu, wall ? wall : scx_bpf_now()), 0);
 	return load > gone ? load - gone : 0;
+}
+
+static __always_inline u32 cpu_load(u32 cpu)
+{
+	return cpu_load_at(cpu, 0);
 }
 
 /* The part of it whose tasks are runnable, with what decayed of others' since. */

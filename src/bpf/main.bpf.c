@@ -328,8 +328,33 @@ static __noinline bool place_and_claim_16(struct task_struct *p, struct place_ta
 	return place_and_claim(p, t, sc, wake_flags, slot, 16);
 }
 
-/* Copies what a fork's placement reads: all CPUs, once. */
-__noinline int snapshot_cpus(struct task_struct *p __arg_trusted, u32 waker, s32 prev)
+/*
+ * Copies what a fork's placement reads of one CPU; facts: enum place_fork_facts.  A function of its
+ * own, which the verifier proves once, not at each turn of the loop that calls it.
+ */
+__noinline int snapshot_cpu(struct place_fork_cpu *to __arg_nonnull, u32 cpu, u64 wall, u32 facts)
+{
+	struct place_cpu *c = cpu_at(cpu);
+
+	to->idle_stamp_ns = c->idle_since_ns;
+	to->exit_latency_us = 0;
+	to->capacity = 1024;
+	to->sched_idle = c->sched_idle_set;
+	if (facts & PLACE_FORK_LOAD)
+		to->load = cpu_runnable_load(cpu, wall);
+	if (facts & PLACE_FORK_LOAD_AVG)
+		to->load_avg = cpu_load_at(cpu, wall);
+	if (facts & PLACE_FORK_UTIL)
+		to->util = cpu_util(cpu, wall);
+	if (facts & PLACE_FORK_WEIGHT) {
+		to->weight = cpu_weight(c);
+		to->nr_running = cpu_nr(c);
+	}
+	return 0;
+}
+
+/* The same of all CPUs, once. */
+__noinline int snapshot_cpus(struct task_struct *p __arg_trusted, u32 waker, s32 prev, u32 facts)
 {
 	struct place_fork_in *in = fork_in_at(waker);
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
@@ -344,15 +369,10 @@ __noinline int snapshot_cpus(struct task_struct *p __arg_trusted, u32 waker, s32
 	}
 	scx_bpf_put_idle_cpumask(idle);
 	bpf_for(i, 0, nr_cpu_ids) {
-		struct place_fork_cpu *to = &in->cpu[level_index(i)];
 		struct place_where *at = where_at(i);
 
-		if (!at->valid)
-			continue;
-		to->idle_stamp_ns = cpu_at(i)->idle_since_ns;
-		to->load = cpu_runnable_load(i, wall);
-		to->exit_latency_us = 0;
-		to->capacity = 1024;
+		if (at->valid)
+			snapshot_cpu(&in->cpu[level_index(i)], i, wall, facts);
 	}
 	return 0;
 }
@@ -362,18 +382,19 @@ static __always_inline void place_new(struct task_struct *p, struct place_task *
 				      struct place_scratch *sc, u32 slot, struct place_counters *cnt)
 {
 	const struct place_policy *pol = policy_at(slot);
-	bool due = fork_is_due(sc), needs_cpus = fork_needs_cpus(pol), claimed;
+	u32 facts = fork_needs_cpus(pol), rule = pol->axis[PLACE_AXIS_fork];
 	struct place_out *out = &sc->out;
+	bool due = fork_is_due(sc), claimed;
 
-	/* A record holds the CPUs in any case: other policies are asked about it. */
-	if (needs_cpus || due)
-		snapshot_cpus(p, sc->in.waker, sc->in.prev);
-	if (needs_cpus) {
-		place_fork_v48(fork_in_at(sc->in.waker), &place_levels, out);
-	} else {
+	/* A record holds all of the CPUs in any case: other policies are asked about it. */
+	if (facts || due)
+		snapshot_cpus(p, sc->in.waker, sc->in.prev, due ? PLACE_FORK_ALL : facts);
+	if (facts)
+		place_fork_levels(fork_in_at(sc->in.waker), &place_levels, rule, out);
+	else
 		place_fork(pol, &sc->in, out);
-	}
 	count_in(cnt, out->search, 1);
+	count_in(cnt, out->affine, 1);
 	count_in(cnt, out->outcome, 1);
 	count_in(cnt, PLACE_CNT_sum_fork_scanned, out->visited);
 	/* The fair class sees a CPU busy as soon as a task is enqueued there. */
@@ -576,6 +597,8 @@ static __always_inline void enqueue_claimed(struct task_struct *p, struct place_
 					    struct place_counters *cnt, u64 now_ns, u64 enq_flags)
 {
 	t->claimed = -1;
+	if (unlikely(t->flags & PLACE_TASK_NEW))
+		new_task_early(t, c, cpu);
 	cpu_update_load(c, now_ns, 0);
 	task_wake(t, c, cpu, pol, now_ns);
 	count_in(cnt, PLACE_CNT_enqueue_direct, 1);
@@ -588,6 +611,8 @@ static __always_inline void enqueue_other(struct place_task *t, struct place_cpu
 {
 	if (t->home == cpu && (t->flags & PLACE_TASK_RUNNABLE))
 		return;
+	if (t->flags & PLACE_TASK_NEW)
+		new_task_early(t, c, cpu);
 	cpu_update_load(c, now_ns, cpu_nr(c) > 0);
 	task_arrive(t, c, cpu, now_ns);
 	task_place(t, c, pol);

@@ -139,11 +139,8 @@ static __always_inline void cpu_sum_changed(struct place_cpu *c, u32 cpu)
 		cpu_update_sched_idle(c, cpu);
 }
 
-/*
- * Brings a CPU's loads up to now.  running: a task of this scheduler has run there since they were.
- * Before the sums change.
- */
-static __always_inline void cpu_update_load(struct place_cpu *c, u64 now_ns, u32 running)
+/* Takes out of a CPU's loads what others have removed. */
+static __always_inline void cpu_fold_load(struct place_cpu *c)
 {
 	struct pelt_queue *q = &c->load;
 	u64 inbox, seen;
@@ -153,7 +150,16 @@ static __always_inline void cpu_update_load(struct place_cpu *c, u64 now_ns, u32
 	__builtin_memcpy(&seen, &q->seen, sizeof(seen));
 	if (unlikely(inbox != seen))
 		pelt_queue_fold(q, c->inbox_load.load, c->inbox_load.runnable, c->inbox_load.util);
-	pelt_queue_update(q, now_ns, cpu_weight(c), running);
+}
+
+/*
+ * Brings a CPU's loads up to now.  running: a task of this scheduler has run there since they were.
+ * Before the sums change.
+ */
+static __always_inline void cpu_update_load(struct place_cpu *c, u64 now_ns, u32 running)
+{
+	cpu_fold_load(c);
+	pelt_queue_update(&c->load, now_ns, cpu_weight(c), running);
 }
 
 /* The task's sums and loads join c's, which are up to date, as is the task's load. */
@@ -223,27 +229,61 @@ static __always_inline u32 migration_distance(u32 from, u32 to)
 	return a->core == b->core ? PLACE_CNT_migration_core : PLACE_CNT_migration_llc;
 }
 
+/* The task's home becomes cpu, its virtual time is put on this queue's base. */
+static __always_inline void task_move_home(struct place_task *t, struct place_cpu *c, u32 cpu)
+{
+	if (t->home == (s32)cpu)
+		return;
+	if (t->home >= 0) {
+		t->vruntime += c->min_v - cpu_at(t->home)->min_v;
+		t->vruntime = fair_bound_lag(t->vruntime, c->min_v, t->weight);
+		task_leave_home(t);
+		if (!(t->flags & PLACE_TASK_NEW))
+			count(migration_distance(t->home, cpu));
+	}
+	t->home = cpu;
+}
+
+/*
+ * A new task is about to be enqueued on cpu, whose loads are not up to now: see newload.h.  A global
+ * function, as the next one, since callers are large and the verifier proves it once.
+ */
+__noinline int new_task_early(struct place_task *t __arg_nonnull, struct place_cpu *c __arg_nonnull, u32 cpu)
+{
+	const struct place_policy *pol = policy_at(slot_now());
+
+	if (t->load.last_ns || !new_task_is_stale(pol, &c->load))
+		return 0;
+	task_move_home(t, c, cpu);
+	cpu_fold_load(c);
+	new_task_attach(pol, &t->load, &c->load, t->weight, t->inverse, 1024);
+	return 0;
+}
+
+/* The same, and they are. */
+__noinline int new_task_late(struct place_task *t __arg_nonnull, struct place_cpu *c __arg_nonnull, u64 now_ns)
+{
+	const struct place_policy *pol = policy_at(slot_now());
+
+	if (!t->load.last_ns)
+		new_task_attach(pol, &t->load, &c->load, t->weight, t->inverse, 1024);
+	new_task_catch_up(pol, &t->load, now_ns, t->weight);
+	return 0;
+}
+
 /*
  * The task is on cpu now, whose run-queue lock is held and whose loads are up to now: make that its
  * home, with its weight in the sums and its virtual time on this queue's base.
  */
 static __always_inline void task_arrive(struct place_task *t, struct place_cpu *c, u32 cpu, u64 now_ns)
 {
-	if (t->home != (s32)cpu) {
-		if (t->home >= 0) {
-			t->vruntime += c->min_v - cpu_at(t->home)->min_v;
-			t->vruntime = fair_bound_lag(t->vruntime, c->min_v, t->weight);
-			task_leave_home(t);
-			if (!(t->flags & PLACE_TASK_NEW))
-				count(migration_distance(t->home, cpu));
-		}
-		t->home = cpu;
-	}
+	task_move_home(t, c, cpu);
 	if (t->flags & PLACE_TASK_RUNNABLE)
 		return;
-	pelt_task_update(&t->load, now_ns, t->weight, 0, 0);
 	if (t->flags & PLACE_TASK_NEW)
-		new_task_util(policy_at(slot_now()), &t->load, &c->load, t->weight, 1024);
+		new_task_late(t, c, now_ns);
+	else
+		pelt_task_update(&t->load, now_ns, t->weight, 0, 0);
 	cpu_add(c, cpu, t);
 }
 

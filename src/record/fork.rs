@@ -117,8 +117,9 @@ impl Fork {
         // `Tables::check` has bounded what they count up to.
         unsafe {
             if intf::place_host_fork_needs_cpus(policy) != 0 {
+                let rule = policy.axis[intf::place_axis_PLACE_AXIS_fork as usize];
                 let mut input = self.input.clone();
-                intf::place_host_fork_v48(&mut *input, &*tables.levels, &mut out);
+                intf::place_host_fork_levels(&mut *input, &*tables.levels, rule, &mut out);
             } else {
                 let mut input: intf::place_in = raw::zeroed();
                 (input.waker, input.prev) = (self.input.waker, self.input.prev);

@@ -113,8 +113,17 @@ fn fork_input(fork: &Fork) -> String {
         // Those that are offline or absent have none.
         if cpu.capacity > 0 {
             text.push_str(&format!(
-                "CPU {number}: load {}, capacity {}, idle since {} ns, exit latency {} us\n",
-                cpu.load, cpu.capacity, cpu.idle_stamp_ns, cpu.exit_latency_us
+                "CPU {number}: load {}, load_avg {}, weight {} of {} tasks, utilisation {}, capacity {}, \
+                 sched_idle {}, idle since {} ns, exit latency {} us\n",
+                cpu.load,
+                cpu.load_avg,
+                cpu.weight,
+                cpu.nr_running,
+                cpu.util,
+                cpu.capacity,
+                cpu.sched_idle,
+                cpu.idle_stamp_ns,
+                cpu.exit_latency_us
             ));
         }
     }

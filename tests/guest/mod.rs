@@ -339,6 +339,11 @@ impl Facts {
             apart(outcome + opaque, searches),
             format!("{what}: outcome {outcome} + scx_default {opaque} is not search {searches}"),
         );
+        let forks = ["fork", "fork_depth", "fork_top"].map(|stage| counts.stage(stage));
+        self.check(
+            apart(forks[0], forks[1]) && apart(forks[0], forks[2]),
+            format!("{what}: fork, fork_depth and fork_top are {forks:?}"),
+        );
         let claims = ["claim.won", "claim.fork", "search.scx_idle"];
         let ends = ["enqueue.direct", "event.kick_claimed"];
         let (claimed, ended) = (counts.sum(&claims), counts.sum(&ends));

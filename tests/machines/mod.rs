@@ -11,6 +11,9 @@ use std::ffi::CStr;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use scx_place::bpf_intf as intf;
+use scx_place::policy::parse::parse_items;
+use scx_place::policy::Policy;
+use scx_place::record::raw;
 use scx_place::topology::{Cpu, Layout, Machine, MAX_CPUS};
 
 use crate::naive::affine_history::{self, Kernel};
@@ -831,8 +834,66 @@ pub struct ForkMoment {
     pub prev: Place,
     pub idle: Words,
     pub allowed: Words,
-    /// By CPU number modulo their count: load, capacity, idle stamp, exit latency.
-    pub cpus: Vec<(u32, u16, u64, u16)>,
+    pub sched_idle: Words,
+    /// Tasks run where no CPU is idle, and only there.
+    pub consistent: bool,
+    /// By CPU number modulo their count.
+    pub cpus: Vec<ForkCpu>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct ForkCpu {
+    pub load: u32,
+    pub load_avg: u32,
+    pub weight: u32,
+    pub nr_running: u16,
+    pub util: u16,
+    pub capacity: u16,
+    pub idle_stamp: u64,
+    pub exit_latency: u16,
+}
+
+/// Few different ones, so that some are equal or close.
+fn fork_load() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        3 => Just(0u32),
+        4 => (0..6u32).prop_map(|n| n * 512),
+        1 => 100..115u32,
+        2 => 900..1200u32,
+        2 => 0..5000u32,
+        1 => 0..100_000_000u32,
+    ]
+}
+
+fn fork_cpu() -> impl Strategy<Value = ForkCpu> {
+    let capacity = prop_oneof![6 => Just(1024u16), 1 => 1..=1024u16];
+    let stamp = prop_oneof![3 => 0..4u64, 1 => any::<u64>()];
+    let latency = prop_oneof![3 => Just(0u16), 2 => 1..4u16, 1 => any::<u16>()];
+    let nr = prop_oneof![3 => Just(0u16), 4 => 1..4u16, 1 => 0..300u16];
+    let weight = prop_oneof![4 => Just(1024u32), 1 => Just(0u32), 1 => 0..90_000u32];
+    let util = prop_oneof![
+        2 => Just(0u16),
+        2 => Just(1024u16),
+        2 => (0..=8u16).prop_map(|n| n * 128),
+        1 => 860..900u16,
+        2 => 0..=1024u16,
+    ];
+    let with_sleepers = prop_oneof![2 => Just(None), 3 => fork_load().prop_map(Some)];
+    let loads = (fork_load(), with_sleepers, weight, nr, util);
+    (loads, capacity, stamp, latency).prop_map(
+        |((load, load_avg, weight, nr_running, util), capacity, idle_stamp, exit_latency)| {
+            ForkCpu {
+                load,
+                load_avg: load_avg.unwrap_or(load),
+                weight: weight * u32::from(nr_running),
+                nr_running,
+                util,
+                capacity,
+                idle_stamp,
+                exit_latency,
+            }
+        },
+    )
 }
 
 pub fn fork_moment() -> impl Strategy<Value = ForkMoment> {
@@ -841,27 +902,21 @@ pub fn fork_moment() -> impl Strategy<Value = ForkMoment> {
         1 => (0..1024usize).prop_map(Place::SameCache),
         1 => (0..1024usize).prop_map(Place::Anywhere),
     ];
-    let load = prop_oneof![
-        3 => Just(0u32),
-        4 => (0..6u32).prop_map(|n| n * 512),
-        1 => 100..115u32,
-        2 => 0..5000u32,
-        1 => 0..100_000_000u32,
-    ];
-    let capacity = prop_oneof![6 => Just(1024u16), 1 => 1..=1024u16];
-    let stamp = prop_oneof![3 => 0..4u64, 1 => any::<u64>()];
-    let latency = prop_oneof![3 => Just(0u16), 2 => 1..4u16, 1 => any::<u16>()];
-    let cpu = (load, capacity, stamp, latency);
     let mostly = prop_oneof![2 => Just(Words([u64::MAX; 16])), 3 => words()];
-    (0..1024usize, prev, words(), mostly, vec(cpu, 1..40)).prop_map(
-        |(waker, prev, idle, allowed, cpus)| ForkMoment {
+    let hardly = prop_oneof![2 => Just(Words([0; 16])), 1 => words()];
+    let sets = (words(), mostly, hardly, any::<bool>());
+    (0..1024usize, prev, sets, vec(fork_cpu(), 1..40)).prop_map(|(waker, prev, sets, cpus)| {
+        let (idle, allowed, sched_idle, consistent) = sets;
+        ForkMoment {
             waker,
             prev,
             idle,
             allowed,
+            sched_idle,
+            consistent,
             cpus,
-        },
-    )
+        }
+    })
 }
 
 impl Scene {
@@ -871,73 +926,95 @@ impl Scene {
         let select = |w: &Words| online.iter().copied().filter(|&c| has(w, c)).collect();
         let n = self.topology.cpus.len();
         // Not a multiple of a core's or a cache's size.
-        let by_cpu = |c: usize| m.cpus[(c + c / m.cpus.len()) % m.cpus.len()];
+        let idle: BTreeSet<usize> = select(&m.idle);
+        let by_cpu = |c: usize| {
+            let mut cpu = m.cpus[(c + c / m.cpus.len()) % m.cpus.len()];
+            if m.consistent && idle.contains(&c) {
+                (cpu.nr_running, cpu.weight) = (0, 0);
+            } else if m.consistent && cpu.nr_running == 0 {
+                (cpu.nr_running, cpu.weight) = (1, 1024);
+            }
+            cpu
+        };
+        let each = |of: &dyn Fn(ForkCpu) -> u64| (0..n).map(|c| of(by_cpu(c))).collect();
         fork::Facts {
             waker,
             prev: m.prev.resolve(&self.topology, waker).expect("a CPU"),
             allowed: select(&m.allowed),
-            idle: select(&m.idle),
-            load: (0..n).map(|c| by_cpu(c).0.into()).collect(),
-            capacity: (0..n).map(|c| by_cpu(c).1.into()).collect(),
-            idle_stamp: (0..n).map(|c| by_cpu(c).2).collect(),
-            exit_latency: (0..n).map(|c| by_cpu(c).3.into()).collect(),
+            sched_idle: select(&m.sched_idle),
+            load: each(&|cpu| cpu.load.into()),
+            load_avg: each(&|cpu| cpu.load_avg.into()),
+            weight: each(&|cpu| cpu.weight.into()),
+            nr_running: each(&|cpu| cpu.nr_running.into()),
+            util: each(&|cpu| cpu.util.into()),
+            capacity: each(&|cpu| cpu.capacity.into()),
+            idle_stamp: each(&|cpu| cpu.idle_stamp),
+            exit_latency: each(&|cpu| cpu.exit_latency.into()),
+            idle,
         }
     }
 
-    /// What the BPF program would copy at a fork.
-    pub fn fork_in(&self, f: &fork::Facts, garbage: u64) -> Box<intf::place_fork_in> {
+    /// What the BPF program would copy at a fork for a rule that reads these facts.
+    pub fn fork_in(
+        &self,
+        f: &fork::Facts,
+        facts: intf::place_fork_facts,
+        garbage: u64,
+    ) -> Box<intf::place_fork_in> {
         let words = |set: &BTreeSet<usize>| {
             let mut w = [0u64; 16];
             set.iter().for_each(|c| w[c / 64] |= 1 << (c % 64));
             w
         };
-        let junk = intf::place_fork_cpu {
-            idle_stamp_ns: garbage,
-            load: garbage as u32,
-            exit_latency_us: garbage as u16,
-            capacity: garbage as u16,
-        };
-        let mut input = Box::new(intf::place_fork_in {
-            walk: intf::place_fork_walk {
-                here: garbage as i32,
-                cpu: garbage as i32,
-                moves: garbage as u32,
-                visited: garbage as u32,
-                latest: garbage,
-                latency: garbage as u32,
-                load: garbage as u32,
-                idlest: garbage as i32,
-                least_loaded: garbage as i32,
-            },
-            waker: f.waker as i32,
-            prev: f.prev as i32,
-            allowed: words(&f.allowed),
-            idle: words(&f.idle),
-            cpu: [junk; MAX_CPUS],
-        });
+        let mut input: Box<intf::place_fork_in> = raw::zeroed_box();
+        let junk = garbage.to_le_bytes();
+        let bytes = raw::bytes_mut(&mut *input).iter_mut();
+        bytes.enumerate().for_each(|(n, b)| *b = junk[n % 8]);
+        input.waker = f.waker as i32;
+        input.prev = f.prev as i32;
+        input.allowed = words(&f.allowed);
+        input.idle = words(&f.idle);
         for c in self.topology.online() {
-            input.cpu[c] = intf::place_fork_cpu {
-                idle_stamp_ns: f.idle_stamp[c],
-                load: f.load[c] as u32,
-                exit_latency_us: f.exit_latency[c] as u16,
-                capacity: f.capacity[c] as u16,
-            };
+            let cpu = &mut input.cpu[c];
+            cpu.idle_stamp_ns = f.idle_stamp[c];
+            cpu.exit_latency_us = f.exit_latency[c] as u16;
+            cpu.capacity = f.capacity[c] as u16;
+            cpu.sched_idle = f.sched_idle.contains(&c).into();
+            if facts & intf::place_fork_facts_PLACE_FORK_LOAD != 0 {
+                cpu.load = f.load[c] as u32;
+            }
+            if facts & intf::place_fork_facts_PLACE_FORK_LOAD_AVG != 0 {
+                cpu.load_avg = f.load_avg[c] as u32;
+            }
+            if facts & intf::place_fork_facts_PLACE_FORK_UTIL != 0 {
+                cpu.util = f.util[c] as u16;
+            }
+            if facts & intf::place_fork_facts_PLACE_FORK_WEIGHT != 0 {
+                cpu.weight = f.weight[c] as u32;
+                cpu.nr_running = f.nr_running[c] as u16;
+            }
         }
         input
     }
 
-    /// What `fork=v48` of the policy files decides.
-    pub fn fork_v48(&self, f: &fork::Facts, garbage: u64) -> fork::Decision {
-        let mut input = self.fork_in(f, garbage);
+    /// What a rule of the policy files decides, with the facts that it says it reads.
+    pub fn fork(&self, f: &fork::Facts, rule: fork::Rule, garbage: u64) -> fork::Decision {
+        let items = parse_items(&[format!("fork={}", rule.name())]).expect("a policy");
+        let policy = Policy::from_command_line(&items).to_native(1, 8);
+        // SAFETY: a live structure.
+        let facts = unsafe { intf::place_host_fork_needs_cpus(&policy) };
+        let value = policy.axis[intf::place_axis_PLACE_AXIS_fork as usize];
+        let mut input = self.fork_in(f, facts, garbage);
         // SAFETY: plain integers, for which zero is a value; then live structures.
         let out = unsafe {
             let mut out: intf::place_out = std::mem::zeroed();
-            intf::place_host_fork_v48(&mut *input, &*self.layout.levels, &mut out);
+            intf::place_host_fork_levels(&mut *input, &*self.layout.levels, value, &mut out);
             out
         };
         fork::Decision {
             cpu: out.cpu as usize,
             branch: counter("fork", out.search),
+            top: counter("fork_top", out.affine),
             depth: counter("fork_depth", out.outcome),
             visited: out.visited,
             claim: out.idle != 0,

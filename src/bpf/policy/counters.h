@@ -9,7 +9,7 @@
  *   search + fork                                         = select_cpu calls
  *   affine + search.scx_idle + search.scx_prev + search.unknown = search
  *   outcome                                               = affine
- *   fork_depth                                            = fork
+ *   fork_depth = fork_top                                 = fork
  *   shadow = shadow_idle = placements that the shadow policy was asked for
  *   enqueue.direct + event.kick_claimed = claim.won + claim.fork + search.scx_idle
  * The stages `sum` and `event` hold plain sums and events, which close on nothing.
@@ -83,6 +83,16 @@ PLACE_COUNTER(fork_depth, one, "one")
 PLACE_COUNTER(fork_depth, two, "two")
 PLACE_COUNTER(fork_depth, three, "three")
 PLACE_COUNTER(fork_depth, more, "four or more")
+
+PLACE_STAGE(fork_top, "What the widest level decided at which a new task's walk compared groups")
+PLACE_COUNTER(fork_top, none, "nothing was compared: fork=stay, or no level of more than one group")
+PLACE_COUNTER(fork_top, alone, "no other group has an allowed CPU: stays")
+PLACE_COUNTER(fork_top, type, "v612, the own group is less full than any other: stays")
+PLACE_COUNTER(fork_top, numa, "v612, between nodes, an imbalance as small as is allowed: stays")
+PLACE_COUNTER(fork_top, load, "the own group's load is not enough above the best one's: stays")
+PLACE_COUNTER(fork_top, load_avg, "loads alike, and with sleeping tasks' the own group's not enough above: stays")
+PLACE_COUNTER(fork_top, idle, "v612, no other group has more idle CPUs: stays")
+PLACE_COUNTER(fork_top, moved, "to the best group")
 
 PLACE_STAGE(claim, "Taking the chosen CPU's idle bit")
 PLACE_COUNTER(claim, won, "the bit was set and is ours")

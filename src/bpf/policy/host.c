@@ -84,10 +84,10 @@ void place_host_fork(const struct place_policy *pol, const struct place_in *in,
 	place_fork(pol, in, out);
 }
 
-void place_host_fork_v48(struct place_fork_in *in, const struct place_levels *lv,
-			 struct place_out *out)
+void place_host_fork_levels(struct place_fork_in *in, const struct place_levels *lv, u32 rule,
+			    struct place_out *out)
 {
-	place_fork_v48(in, lv, out);
+	place_fork_levels(in, lv, rule, out);
 }
 
 u32 place_host_fork_needs_cpus(const struct place_policy *pol)
@@ -98,6 +98,11 @@ u32 place_host_fork_needs_cpus(const struct place_policy *pol)
 u32 place_host_reads_history(const struct place_policy *pol)
 {
 	return place_reads_history(pol);
+}
+
+u32 place_host_fork_imb_numa_nr(const struct place_levels *lv, u32 level, u32 position)
+{
+	return fork_imb_numa_nr(lv, level, position);
 }
 
 u32 place_host_affine_scale(u32 imbalance_pct)
@@ -272,10 +277,21 @@ void place_host_new_task_load(const struct place_policy *pol, struct pelt_task *
 	new_task_load(pol, t, weight);
 }
 
-void place_host_new_task_util(const struct place_policy *pol, struct pelt_task *t,
-			      const struct pelt_queue *q, u32 weight, u32 capacity)
+u32 place_host_new_task_is_stale(const struct place_policy *pol, const struct pelt_queue *q)
 {
-	new_task_util(pol, t, q, weight, capacity);
+	return new_task_is_stale(pol, q);
+}
+
+void place_host_new_task_attach(const struct place_policy *pol, struct pelt_task *t,
+				struct pelt_queue *q, u32 weight, u32 capacity)
+{
+	new_task_attach(pol, t, q, weight, fair_inverse(weight), capacity);
+}
+
+void place_host_new_task_catch_up(const struct place_policy *pol, struct pelt_task *t, u64 now_ns,
+				  u32 weight)
+{
+	new_task_catch_up(pol, t, now_ns, weight);
 }
 
 u32 place_host_latency_bucket(u64 ns)

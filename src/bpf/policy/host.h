@@ -56,9 +56,11 @@ void place_host_claim_lost(struct place_view *v, const struct place_llc *llc, u3
 			   u32 nw);
 void place_host_fork(const struct place_policy *pol, const struct place_in *in,
 		     struct place_out *out);
-void place_host_fork_v48(struct place_fork_in *in, const struct place_levels *lv,
-			 struct place_out *out);
-u32 place_host_fork_needs_cpus(const struct place_policy *pol);
+/* rule: enum place_value of the axis `fork`, not stay. */
+void place_host_fork_levels(struct place_fork_in *in, const struct place_levels *lv, u32 rule,
+			    struct place_out *out);
+u32 place_host_fork_needs_cpus(const struct place_policy *pol);	/* enum place_fork_facts */
+u32 place_host_fork_imb_numa_nr(const struct place_levels *lv, u32 level, u32 position);
 u32 place_host_reads_history(const struct place_policy *pol);
 u32 place_host_affine_scale(u32 imbalance_pct);
 u32 place_host_wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_size);
@@ -97,8 +99,11 @@ u32 place_host_pelt_read_runnable_load(const struct pelt_queue *q, u64 now_ns, u
 u32 place_host_pelt_read_util(const struct pelt_queue *q, u64 now_ns, u32 running);
 u32 place_host_pelt_read_task_load(const struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable);
 void place_host_new_task_load(const struct place_policy *pol, struct pelt_task *t, u32 weight);
-void place_host_new_task_util(const struct place_policy *pol, struct pelt_task *t,
-			      const struct pelt_queue *q, u32 weight, u32 capacity);
+u32 place_host_new_task_is_stale(const struct place_policy *pol, const struct pelt_queue *q);
+void place_host_new_task_attach(const struct place_policy *pol, struct pelt_task *t,
+				struct pelt_queue *q, u32 weight, u32 capacity);
+void place_host_new_task_catch_up(const struct place_policy *pol, struct pelt_task *t, u64 now_ns,
+				  u32 weight);
 u32 place_host_latency_bucket(u64 ns);
 u32 place_host_latency_branch_row(u32 branch);	/* enum place_counter to enum place_latency_row */
 u32 place_host_weight(u32 nice_index, u32 idle_policy);

@@ -43,24 +43,52 @@ struct place_levels {
 	struct place_span domain[PLACE_MAX_LEVELS][PLACE_MAX_CPUS];	/* by position */
 };
 
-/* One CPU as a fork sees it. */
+/* One CPU as a fork sees it.  Loads and sums cover the tasks of this scheduler. */
 struct place_fork_cpu {
 	u64 idle_stamp_ns;	/* since when it is idle; not read of a busy one */
 	u32 load;		/* pelt_read_runnable_load: what is runnable there now */
+	u32 load_avg;		/* pelt_read_load: the same and what sleeps */
+	u32 weight;		/* of the runnable tasks */
+	u16 nr_running;		/* how many they are */
+	u16 util;		/* pelt_read_util, at most 1024 */
 	u16 exit_latency_us;	/* of its idle state, at most 65535; 0: not known */
 	u16 capacity;		/* 1024 for the largest */
+	u16 sched_idle;		/* it runs nothing but SCHED_IDLE tasks */
+	u16 pad;		/* named, since records hold the bytes */
+};
+
+/* What of place_fork_cpu a rule reads; all else is always there. */
+enum place_fork_facts {
+	PLACE_FORK_LOAD = 1,
+	PLACE_FORK_LOAD_AVG = 2,
+	PLACE_FORK_WEIGHT = 4,		/* and nr_running */
+	PLACE_FORK_UTIL = 8,
+	PLACE_FORK_ALL = 15,
+};
+
+/* Sums over a group's CPUs.  Which CPUs and what is done to a sum: fork_placement.h. */
+struct place_fork_group {
+	u64 load, load_avg, util, runnable, capacity;
+	u32 cpus, allowed;	/* how many it has; how many of them are allowed */
+	u32 nr_running, idle;
+	u32 type;		/* v612: enum place_fork_type */
+	u32 pad;
 };
 
 /*
- * What a walk keeps: where it is, what it did, and the best CPUs met in the group it looks at.  In
- * memory, because the verifier tells apart what a loop keeps elsewhere.
+ * What a walk keeps: where it is, what it did, and the best CPUs and groups met at the level it
+ * looks at.  In memory, because the verifier tells apart what a loop keeps elsewhere.
  */
 struct place_fork_walk {
+	u32 rule;		/* enum place_value */
 	s32 here, cpu;		/* current CPU; the result so far */
 	u32 moves, visited;
+	u32 top;		/* enum place_counter: what the widest level decided */
+	u32 pct, imb_numa_nr;	/* of the level; the latter of levels between nodes, else 0 */
 	u64 latest;		/* idle stamp of the idlest */
 	u32 latency, load;	/* least exit latency, least load */
 	s32 idlest, least_loaded;
+	struct place_fork_group own, best, group;
 };
 
 /* All a fork's placement reads: a copy, of all online CPUs.  `walk` is for the rules alone. */

@@ -340,7 +340,7 @@ place_inline void pelt_dequeue(struct pelt_queue *q, const struct pelt_task *t, 
 /*
  * Its weight changes while it belongs to the queue, both updated to the same time.  Divides: nice
  * values change rarely.  Where its queue's lock is not held: pelt_leave, pelt_task_reweight, and
- * pelt_attach where it is next seen.  Before it was ever attached: new_task_load of newload.h again.
+ * pelt_attach where it is next seen.  The same before it was ever attached.
  */
 place_inline void pelt_task_reweight(struct pelt_task *t, u32 weight)
 {

@@ -129,12 +129,33 @@ PLACE_PARAM(affine, imbalance_pct_wide, 117, 100, 200, "percent",
 
 PLACE_AXIS(fork, stay, PLACEMENT, "Where a new task starts")
 PLACE_VALUE(fork, stay, "On its parent's CPU", "comparison")
+PLACE_VALUE(fork, v2627,
+	    "Down the levels of the machine to the group and CPU with the least weight of runnable tasks, idle or not",
+	    "v2.6.26 to v2.6.38; weights as they are now, where v2.6.27 has averages of ticks")
 PLACE_VALUE(fork, v48,
 	    "Down the levels of the machine, each time to the least loaded group and its idlest CPU",
 	    "v4.6 to v4.9; loads of what is runnable")
+PLACE_VALUE(fork, fig_v1r1,
+	    "As v410, with other thresholds for the loads that include sleeping tasks",
+	    "column find-idle-group-v1r1 of the hackbench mail of October 2016, as remembered")
+PLACE_VALUE(fork, v410,
+	    "As v48; groups whose runnable loads are alike are told apart by their loads with those of sleeping tasks",
+	    "v4.10")
+PLACE_VALUE(fork, v612,
+	    "Groups by how full they are, then by idle CPUs or load; stays in its node while that is nearly idle",
+	    "v6.12 and v7.3; capacities are taken as symmetric")
 
 PLACE_AXIS(newload, full, PLACEMENT, "The load a new task is given before it has run")
 PLACE_VALUE(newload, none, "No load and no utilisation", "comparison")
+PLACE_VALUE(newload, v46, "Its weight as load, full utilisation", "v4.6")
+PLACE_VALUE(newload, v48_stale,
+	    "Its weight as load, decayed by the time that its CPU's clock stood still; half of the free utilisation, likewise",
+	    "v4.8; the regression of the hackbench mail of October 2016")
+PLACE_VALUE(newload, v48_fixed_decay,
+	    "As v48_stale, but the task's own load does not decay, only the CPU's sum with sleeping tasks",
+	    "Matt Fleming's patch on v4.8, October 2016; its test as remembered")
+PLACE_VALUE(newload, v48_clock, "As v48_stale with a fresh clock, so nothing decays",
+	    "Peter Zijlstra's answer to that patch; v4.11")
 PLACE_VALUE(newload, full,
 	    "Its weight as load; utilisation as the CPU's other tasks have it per weight, at most half of what is left",
 	    "v6.12")

@@ -527,6 +527,28 @@ mod branches {
         }
     }
 
+    /// The word of the BPF program follows from this.
+    #[test]
+    fn what_reads_the_past() {
+        let reads = |affine| {
+            let policy = machines::native(affine, IdleSearch::None);
+            let rule = policy.axis[intf::place_axis_PLACE_AXIS_affine as usize];
+            unsafe { intf::place_host_affine_is_history(rule) == 1 }
+        };
+        assert!(!reads(Affine::Off) && !reads(Affine::Always));
+        let wa_414 = naive::Wa414 {
+            wa_idle: true,
+            wa_weight: true,
+            wa_bias: true,
+            wake_wide: true,
+            pct: [110, 117, 117],
+        };
+        assert!(!reads(Affine::Wa414(wa_414)));
+        for kernel in Kernel::ALL {
+            assert!(reads(Affine::History(rule(kernel))), "{kernel:?}");
+        }
+    }
+
     #[test]
     fn v2626_and_v2627() {
         for kernel in [Kernel::V2626, Kernel::V2627] {
@@ -573,6 +595,17 @@ mod branches {
             case(SAME_CACHE)
                 .loads(1024, 2048)
                 .with(low)
+                .set(second)
+                .takes("imbalanced");
+
+            let falls = |h: &mut affine_history::Facts| h.tick_loads = ([0; 2], [2048, 0]);
+            case(SAME_CACHE)
+                .loads(1024, 2048)
+                .with(falls)
+                .takes("balanced");
+            case(SAME_CACHE)
+                .loads(1024, 2048)
+                .with(falls)
                 .set(second)
                 .takes("imbalanced");
 
@@ -656,7 +689,16 @@ mod branches {
     fn the_average_weight_of_no_tasks() {
         let case = |kernel| Case::of(kernel, SAME_CACHE).loads(0, 512);
         case(Kernel::V2626).takes("light");
+        let heavy = |h: &mut affine_history::Facts| h.task_weights.1 = 2000;
+        let case_of = |prev| {
+            Case::of(Kernel::V2626, SAME_CACHE)
+                .loads(0, prev)
+                .with(heavy)
+        };
+        case_of(1024).takes("light");
+        case_of(1025).takes("imbalanced");
         let before = |h: &mut affine_history::Facts| h.tpt = (2048, 4);
+        case(Kernel::V2626).with(before).takes("light");
         case(Kernel::V2627).with(before).takes("light");
         let before = |h: &mut affine_history::Facts| h.tpt = (2044, 4);
         case(Kernel::V2627).with(before).takes("imbalanced");

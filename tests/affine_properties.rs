@@ -532,8 +532,7 @@ mod branches {
     fn what_reads_the_past() {
         let reads = |affine| {
             let policy = machines::native(affine, IdleSearch::None);
-            let rule = policy.axis[intf::place_axis_PLACE_AXIS_affine as usize];
-            unsafe { intf::place_host_affine_is_history(rule) == 1 }
+            unsafe { intf::place_host_reads_history(&policy) == 1 }
         };
         assert!(!reads(Affine::Off) && !reads(Affine::Always));
         let wa_414 = naive::Wa414 {

@@ -14,8 +14,8 @@ use machines::{
     counter, fork_moment, moment, recipe, words, ForkMoment, IdleCores, Moment, Recipe, Scene,
     Words,
 };
-use naive::{affine_history, Affine, Facts, IdleSearch, Throttle, Wa414};
 use naive::fork::Rule;
+use naive::{affine_history, Affine, Facts, IdleSearch, Throttle, Wa414};
 use scx_place::bpf_intf as intf;
 use scx_place::policy::Policy;
 use scx_place::topology::{Cpu, Machine};

@@ -83,7 +83,7 @@ static __always_inline u32 cpu_util(u32 cpu, u64 wall)
  * Load of a CPU, with that of its sleeping tasks, at time `wall`, 0: now.  A busy one's is as of its
  * last event, as in the kernel.
  */
-static __always_inline u32 cpu_load_at(u32 cpu, u64 wall)
+static __always_inline u32 cpu_load_by(u32 cpu, u64 wall)
 {
 	struct place_cpu *c = cpu_at(cpu);
 	u32 load = c->load.load_avg, gone = c->inbox_load.load - c->load.seen.load;
@@ -95,7 +95,7 @@ static __always_inline u32 cpu_load_at(u32 cpu, u64 wall)
 
 static __always_inline u32 cpu_load(u32 cpu)
 {
-	return cpu_load_at(cpu, 0);
+	return cpu_load_by(cpu, 0);
 }
 
 /* The part of it whose tasks are runnable, with what decayed of others' since. */

@@ -343,7 +343,7 @@ __noinline int snapshot_cpu(struct place_fork_cpu *to __arg_nonnull, u32 cpu, u6
 	if (facts & PLACE_FORK_LOAD)
 		to->load = cpu_runnable_load(cpu, wall);
 	if (facts & PLACE_FORK_LOAD_AVG)
-		to->load_avg = cpu_load_at(cpu, wall);
+		to->load_avg = cpu_load_by(cpu, wall);
 	if (facts & PLACE_FORK_UTIL)
 		to->util = cpu_util(cpu, wall);
 	if (facts & PLACE_FORK_WEIGHT) {

@@ -313,22 +313,26 @@ mod tests {
 
     #[test]
     fn a_preset_sets_what_it_names_and_gives_way() {
-        let preset = table().preset("v6.12").unwrap();
+        let preset = table().preset("mail2016a-mason").unwrap();
         let before = parse_items(&["wa_bias=0,affine=off,claim=test_only"]).unwrap();
-        let items = parse_items(&["fork=stay,preset=v6.12", "sis_fudge=7"]).unwrap();
+        let items = parse_items(&["fork=stay,preset=mail2016a-mason", "sis_fudge=7"]).unwrap();
         let policy = Policy::from_command_line(&before).with(&items, Origin::CommandLine);
         let text = super::super::join_items(&policy.changes_from(&Policy::default()));
-        assert_eq!(text, "claim=test_only sis_fudge=7");
+        assert_eq!(
+            text,
+            "idle_search=mason_pkg affine=v46 newload=v46 claim=test_only sis_fudge=7 imbalance_pct_wide=125"
+        );
         assert_eq!(items.len(), preset_items(preset).unwrap().len());
         assert_eq!(
-            error("preset=v6.13"),
-            "no preset `v6.13`; did you mean `v6.12`?"
+            error("preset=mail2016a-masn"),
+            "no preset `mail2016a-masn`; did you mean `mail2016a-mason`?"
         );
         assert_eq!(
             error("preset="),
             "no preset ``; `scx_place policy preset` shows all"
         );
-        assert_eq!(error("preset=v6.12,preset=v6.12"), "preset is set twice");
+        let twice = "preset=mail2016a-mason,preset=mail2011-old";
+        assert_eq!(error(twice), "preset is set twice");
     }
 
     #[test]

@@ -47,23 +47,23 @@ pub fn presets() -> String {
         "Set with `scx_place policy preset NAME`, or as preset=NAME wherever settings are given; what is\n\
          written beside it goes before it.  A preset sets the axes it names with all their parameters.\n",
     );
+    let width = render::WIDTH as usize;
     for preset in &table().presets {
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            out,
-            "\n{} ({})\n  {}",
-            preset.name, preset.provenance, preset.help
-        );
-        let settings = textwrap(&preset.settings, render::WIDTH as usize - 4);
-        settings
-            .iter()
-            .for_each(|line| out.push_str(&format!("    {line}\n")));
+        let follows = format!("{}; follows: {}", preset.help, preset.provenance);
+        let follows: Vec<_> = follows.split(' ').collect();
+        out.push_str(&format!("\n{}\n", preset.name));
+        for line in wrap(&follows, width - 2) {
+            out.push_str(&format!("  {line}\n"));
+        }
+        for line in wrap(&preset.settings, width - 4) {
+            out.push_str(&format!("    {line}\n"));
+        }
     }
     out
 }
 
 /// Words in lines of at most `width` characters.
-fn textwrap(words: &[&str], width: usize) -> Vec<String> {
+fn wrap(words: &[&str], width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words {
         let line = lines

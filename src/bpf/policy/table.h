@@ -189,11 +189,55 @@ PLACE_VALUE(balance, newidle,
 PLACE_AXIS(cpufreq, max, MACHINE, "The performance level asked of the CPU frequency governor")
 PLACE_VALUE(cpufreq, max, "The maximum, as sched_ext leaves it", "sched_ext")
 
-PLACE_PRESET("v6.12",
-	     "idle_search=sis_modern affine=wa_414 fork=v48 newload=full fair=cfs_61 buddy=off group=none",
-	     "The modern rules", "v6.12")
+/* The kernels of the mails, as far as the axes exist: buddies and groups are not among them yet. */
+#define PLACE_PCT_46 " imbalance_pct_smt=110 imbalance_pct_llc=117 imbalance_pct_wide=125"
+#define PLACE_PCT_2637 " imbalance_pct_smt=110 imbalance_pct_llc=125 imbalance_pct_wide=125"
+#define PLACE_PRESET_2016A(search) \
+	"idle_search=" search " affine=v46 fork=v48 newload=v46 fair=cfs_61" PLACE_PCT_46
+#define PLACE_PRESET_2011(affine) \
+	"idle_search=scan_2637 affine=" affine " fork=v2627 newload=none fair=cfs_61" PLACE_PCT_2637
+#define PLACE_PRESET_2016B(fork, newload) \
+	"idle_search=mainline_46 affine=v46 fork=" fork " newload=" newload " fair=cfs_61" PLACE_PCT_46
+
+PLACE_PRESET("mail2016a-mainline", PLACE_PRESET_2016A("mainline_46"),
+	     "Only idle cores and the threads of the target's own core are found",
+	     "v4.6; column Mainline of the schbench mail of May 2016")
+PLACE_PRESET("mail2016a-mason", PLACE_PRESET_2016A("mason_pkg"),
+	     "v4.6, and then any idle thread of the cache",
+	     "column Mason of the schbench mail of May 2016, as remembered")
+PLACE_PRESET("mail2016a-peter", PLACE_PRESET_2016A("peter_rfc"),
+	     "The rewritten search: idle cores, then any thread unless that costs too much",
+	     "column Peter of the schbench mail of May 2016, as v4.9 has it")
+PLACE_PRESET("mail2016b-vanilla", PLACE_PRESET_2016B("v48", "v48_stale"),
+	     "New tasks decay by the time that their CPU's clock stood still, and stack",
+	     "v4.8; column vanilla of the hackbench mail of October 2016")
+PLACE_PRESET("mail2016b-fixed-decay", PLACE_PRESET_2016B("v48", "v48_fixed_decay"),
+	     "A task that has never run does not decay",
+	     "patch that the hackbench mail of October 2016 answers, as remembered")
+PLACE_PRESET("mail2016b-find-idle-group", PLACE_PRESET_2016B("fig_v1r1", "v48_stale"),
+	     "Groups are compared by the load of sleeping tasks, too",
+	     "column find-idle-group-v1r1 of the hackbench mail of October 2016, as remembered")
+PLACE_PRESET("mail2011-nogroup", PLACE_PRESET_2011("v2637"), "All tasks in the root group",
+	     "column without groups of the wake_affine mail of January 2011")
+PLACE_PRESET("mail2011-broken", PLACE_PRESET_2011("v2638rc"),
+	     "effective_load that is wrong where a group has no task; without groups as mail2011-nogroup",
+	     "column of the broken state in the wake_affine mail of January 2011")
+PLACE_PRESET("mail2011-old", PLACE_PRESET_2011("v2637"),
+	     "effective_load of v2.6.37; without groups the same as mail2011-nogroup",
+	     "column of the old state in the wake_affine mail of January 2011")
+PLACE_PRESET("mail2011-rewrite", PLACE_PRESET_2011("v2638"),
+	     "effective_load by shares; without groups nearly as mail2011-nogroup",
+	     "column of patch 1 in the wake_affine mail of January 2011")
+PLACE_PRESET("mail2011-nohot", PLACE_PRESET_2011("v2638_nohot"),
+	     "The same, and a cache-hot wakee stays where it was",
+	     "column of patches 1 and 3 in the wake_affine mail of January 2011")
 
 #undef PLACE_AXIS
 #undef PLACE_VALUE
 #undef PLACE_PARAM
 #undef PLACE_PRESET
+#undef PLACE_PCT_46
+#undef PLACE_PCT_2637
+#undef PLACE_PRESET_2016A
+#undef PLACE_PRESET_2011
+#undef PLACE_PRESET_2016B

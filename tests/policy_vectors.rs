@@ -540,6 +540,17 @@ fn section_b_6_effective_load() {
     for form in [V2627, V2637, V2638RC] {
         assert_eq!(load(form, &[b], 1024, 1024), 0);
     }
+    // Cut off towards zero: -1 / 2, 1 / 2, -3 / 2.
+    let small = intf::group_level {
+        shares: 1,
+        entity: 1,
+        queue: 2,
+        ..a
+    };
+    assert_eq!(
+        [-1, 1, -3].map(|wl| load(V2638RC, &[small], wl, 0)),
+        [0, 0, -1]
+    );
     // The root group.
     for form in [V2627, V2637, V2638RC, V2638, V46] {
         assert_eq!(load(form, &[], -77, 5), -77);

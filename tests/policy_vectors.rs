@@ -540,6 +540,14 @@ fn section_b_6_effective_load() {
     for form in [V2627, V2637, V2638RC] {
         assert_eq!(load(form, &[b], 1024, 1024), 0);
     }
+    // Nothing of 1 is the least, 2; nothing of nothing is all.
+    let empty = intf::group_level { total: 0, ..a };
+    assert_eq!(load(V2638, &[empty], 0, 1), 0);
+    assert_eq!(load(V2638, &[empty], 0, 0), 1022);
+    // Two less at each level, of which eight are looked at.
+    assert_eq!(load(V2638, &[a; 7], 500, 0), 486);
+    assert_eq!(load(V2638, &[a; 8], 500, 0), 484);
+    assert_eq!(load(V2638, &[a; 9], 500, 0), 484);
     // Cut off towards zero: -1 / 2, 1 / 2, -3 / 2.
     let small = intf::group_level {
         shares: 1,

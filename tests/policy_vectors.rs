@@ -538,6 +538,25 @@ fn section_b_6_effective_load() {
     for form in [V2627, V2637, V2638RC] {
         assert_eq!(load(form, &[b], 1024, 1024), 0);
     }
+    // Nothing of 1 is the least, 2; nothing of nothing is all.
+    let empty = intf::group_level { total: 0, ..a };
+    assert_eq!(load(V2638, &[empty], 0, 1), 0);
+    assert_eq!(load(V2638, &[empty], 0, 0), 1022);
+    // Two less at each level, of which eight are looked at.
+    assert_eq!(load(V2638, &[a; 7], 500, 0), 486);
+    assert_eq!(load(V2638, &[a; 8], 500, 0), 484);
+    assert_eq!(load(V2638, &[a; 9], 500, 0), 484);
+    // Cut off towards zero: -1 / 2, 1 / 2, -3 / 2.
+    let small = intf::group_level {
+        shares: 1,
+        entity: 1,
+        queue: 2,
+        ..a
+    };
+    assert_eq!(
+        [-1, 1, -3].map(|wl| load(V2638RC, &[small], wl, 0)),
+        [0, 0, -1]
+    );
     // The root group.
     for form in [V2627, V2637, V2638RC, V2638, V46] {
         assert_eq!(load(form, &[], -77, 5), -77);

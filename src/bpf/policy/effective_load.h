@@ -130,7 +130,10 @@ place_inline s64 effective_load_level(u32 form, const struct group_level *g, s64
 	}
 }
 
-/* g[0] is the task's group, the last one a child of the root group; depth 0: the root group itself. */
+/*
+ * g[0] is the task's group, the last one a child of the root group; depth 0: the root group itself.  No more
+ * than GROUP_MAX_DEPTH levels are looked at.
+ */
 place_inline s64 effective_load(u32 form, const struct group_level *g, u32 depth, s64 wl, s64 wg)
 {
 	if (!depth)

@@ -176,7 +176,7 @@ place_wide int fork_add(struct place_fork_in *in __arg_nonnull, u32 cpu)
 	g->runnable += fork_runnable(f);
 	g->nr_running += f->nr_running;
 	g->idle += !f->nr_running && fork_test(in->idle, cpu);
-	return 0;
+	return 0;	/* not read; BPF has no global functions without a result */
 }
 
 place_inline u32 fork_group_type(const struct place_fork_group *g, u32 pct)
@@ -528,7 +528,7 @@ place_wide int place_fork_levels(struct place_fork_in *in __arg_nonnull,
 	fork_end(out, cpu, fork_distance(lv, in->prev, cpu), top, fork_depth(in->walk.moves));
 	out->visited = in->walk.visited;
 	out->idle = fork_test(in->idle, cpu) && fork_test(in->allowed, cpu);
-	return 0;
+	return 0;	/* not read */
 }
 
 #endif /* PLACE_FORK_PLACEMENT_H */

@@ -3,7 +3,9 @@
 //! The numbers that the specification of the policies gives, each test named after its section.
 
 use scx_place::bpf_intf as intf;
+use scx_place::policy::parse::parse_items;
 use scx_place::policy::Policy;
+use scx_place::topology::{Cpu, Machine};
 
 const MS: u64 = 1_000_000;
 const NICE_0: u32 = 1024;

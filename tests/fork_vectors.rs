@@ -403,6 +403,7 @@ fn section_c_8_the_best_group() {
     // Of busy ones the least load.
     assert_eq!(to(runs(1, 1600, 900), full), (4, MOVED));
     assert_eq!(to(full, runs(1, 1600, 900)), (2, MOVED));
+    assert_eq!(to(full, full), (2, MOVED));
 }
 
 /// Where groups change their type: 2 CPUs, 117 percent.

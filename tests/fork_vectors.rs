@@ -308,6 +308,29 @@ fn section_c_5_to_8_each_branch_of_each_rule() {
     assert_eq!(v612(busy(1, 1000), busy(1, 854)), (1, MOVED));
 }
 
+/// 110 between the threads of a core, whatever the kernel.
+#[test]
+fn section_c_5_to_8_threads_of_a_core() {
+    let mut core = places(2, 2, 1);
+    core[1].core = 0;
+    let to = |rule, own, best| fork(rule, &core, &[own, best]);
+    for rule in ["v2627", "v48"] {
+        let both = |n| Seen {
+            load: n,
+            ..weighs(n)
+        };
+        assert_eq!(to(rule, both(1049), both(1000)), (0, LOAD), "{rule}");
+        assert_eq!(to(rule, both(1050), both(1000)), (1, MOVED), "{rule}");
+    }
+    for rule in ["fig_v1r1", "v410"] {
+        assert_eq!(to(rule, loads(0, 9), loads(102, 0)), (1, MOVED), "{rule}");
+        assert_eq!(to(rule, loads(0, 9), loads(103, 0)), (0, LOAD), "{rule}");
+    }
+    let busy = |load| runs(1, load, 1000);
+    assert_eq!(to("v612", busy(1100), busy(1000)), (0, LOAD));
+    assert_eq!(to("v612", busy(1101), busy(1000)), (1, MOVED));
+}
+
 /// An own group where the task may not run counts as not loaded; with v6.12 it is left.
 #[test]
 fn section_c_5_to_8_own_group_not_allowed() {
@@ -380,6 +403,7 @@ fn section_c_8_the_best_group() {
     // Of busy ones the least load.
     assert_eq!(to(runs(1, 1600, 900), full), (4, MOVED));
     assert_eq!(to(full, runs(1, 1600, 900)), (2, MOVED));
+    assert_eq!(to(full, full), (2, MOVED));
 }
 
 /// Where groups change their type: 2 CPUs, 117 percent.
@@ -679,10 +703,12 @@ fn section_c_5_stay_needs_no_table() {
         input.prev = 5;
         input.waker = 6;
         let mut out: intf::place_out = std::mem::zeroed();
+        raw::bytes_mut(&mut out).fill(0xff);
         intf::place_host_fork(&stay, &*input, &mut out);
         out
     };
-    assert_eq!((out.cpu, out.target, out.idle), (5, 5, 0));
+    assert_eq!((out.cpu, out.target, out.idle, out.visited), (5, 5, 0, 0));
+    assert_eq!((u32::from(out.affine), out.effects), (NONE, 0));
     assert_eq!(
         u32::from(out.search),
         intf::place_counter_PLACE_CNT_fork_stay

@@ -10,7 +10,7 @@ use guest::{Facts, NEW, OLD};
 
 /// Every other claim is lost: the policy decides again, and gives up when that is lost as well.
 fn check_claims(facts: &mut Facts) {
-    for rule in ["test_and_clear", "mainline_46", "sis_49"] {
+    for rule in ["test_and_clear", "mainline_46", "mason_pkg", "sis_prop"] {
         let counts = facts.stats(rule).in_force();
         let text = format!("{rule}: {}", counts.text("claim"));
         println!("{text}");

@@ -18,7 +18,7 @@ for ((i = 0; i < 120; i++)); do
 	echo "${ITEMS[@]}"
 done >/tmp/lines
 work
-for rule in claim=test_and_clear idle_search=mainline_46 idle_search=sis_49 claim=test_only; do
+for rule in claim=test_and_clear idle_search=mainline_46 idle_search=mason_pkg idle_search=sis_prop claim=test_only; do
 	switch "${rule#*=}" $rule
 	sleep 2
 	stats "${rule#*=}"

@@ -11,7 +11,8 @@ start --verify-slots --policy fork=v48
 note ops "$(cat /sys/kernel/sched_ext/root/ops)"
 ONLINE=$(nproc)
 for ((i = 0; i < ONLINE && i < 40; i++)); do load bash /guest/sleeper.sh 600; done
-for rule in idle_search=mainline_46 idle_search=sis_49 affine=always idle_search=sis_modern; do
+for rule in idle_search=mainline_46 idle_search=mason_pkg idle_search=sis_prop affine=v46 fork=v612 affine=always \
+	idle_search=sis_modern; do
 	switch rule $rule
 	sleep 1
 done

@@ -20,7 +20,7 @@ pub const OLD: &str = "6.18";
 pub const NEW: &str = "7.3";
 
 /// For the whole guest; emulation on a loaded machine is slow.
-const TIMEOUT_S: u32 = 900;
+const TIMEOUT_S: u32 = 1500;
 
 /// Status of `give_up` in lib.sh.
 const GAVE_UP: i32 = 90;

@@ -49,7 +49,7 @@ static __always_inline u32 pullable(u32 cpu)
 }
 
 /* The CPU of the longest queue of a cache other than `not`; -1: nothing waits. */
-static __noinline s32 longest_queue(u32 llc_id, s32 not)
+__noinline s32 longest_queue(u32 llc_id, s32 not)
 {
 	struct place_llc *llc = llc_at(llc_id);
 	u32 longest = 0, w, n;
@@ -77,23 +77,23 @@ static __noinline s32 longest_queue(u32 llc_id, s32 not)
  * here or somebody was faster, the next.  The mark goes before the look, so that one set meanwhile
  * stays.
  */
-static __noinline bool pull_from_llc(u32 llc_id)
+__noinline int pull_from_llc(u32 llc_id)
 {
 	s32 from;
 
 	__sync_fetch_and_and(overload_word(llc_id), ~(1ULL << (llc_id & 63)));
 	from = longest_queue(llc_id, -1);
 	if (from < 0)
-		return false;
+		return 0;
 	overload_set(llc_id);
 	if (scx_bpf_dsq_move_to_local(from, 0))
-		return true;
+		return 1;
 	from = longest_queue(llc_id, from);
 	return from >= 0 && scx_bpf_dsq_move_to_local(from, 0);
 }
 
 /* Returns the counter of what was pulled, or dispatch.idle. */
-static __noinline u32 pull_task(u32 cpu)
+__noinline u32 pull_task(u32 cpu)
 {
 	struct place_where *at = where_at(cpu);
 	struct place_llc *own;
@@ -128,7 +128,7 @@ static __always_inline bool anything_overloaded(void)
 }
 
 /* The nearest idle CPU that p may run on, seen from a cache; -1: none. */
-static __noinline s32 nearest_idle(struct task_struct *p __arg_trusted, u32 llc_id)
+__noinline s32 nearest_idle(struct task_struct *p __arg_trusted, u32 llc_id)
 {
 	struct place_llc *own = llc_at(llc_id);
 	const struct cpumask *idle;

@@ -13,7 +13,7 @@
 #define MAX_AVG_IDLE_NS 1000000	/* twice the least cost the kernel assumes of balancing */
 
 /* A core whose other threads all idle becomes an idle core when this CPU idles. */
-static __noinline void note_idle_core(u32 cpu, u32 llc_id)
+__noinline int note_idle_core(u32 cpu, u32 llc_id)
 {
 	struct place_where *at = where_at(cpu);
 	struct place_llc *llc = llc_at(llc_id);
@@ -22,7 +22,7 @@ static __noinline void note_idle_core(u32 cpu, u32 llc_id)
 	u32 k;
 
 	if (llc->has_idle_cores || llc->threads < 2)
-		return;
+		return 0;
 	idle = scx_bpf_get_idle_cpumask();
 	bpf_for(k, 0, llc->threads) {
 		u32 local = (at->core + k * llc->stride) & (PLACE_MAX_WORDS * 64 - 1);
@@ -40,6 +40,7 @@ static __noinline void note_idle_core(u32 cpu, u32 llc_id)
 		llc->has_idle_cores = 1;
 		count(PLACE_CNT_event_cores_set);
 	}
+	return 0;
 }
 
 static __always_inline void enter_idle(struct place_cpu *c, u32 cpu, u64 now)
@@ -110,14 +111,14 @@ static __always_inline u32 cpu_runnable_load(u32 cpu, u64 wall)
 }
 
 /* SIS_UTIL: one CPU per cache and period renews the scan budget from the CPUs' utilisation. */
-static __noinline void update_nr_idle_scan(u32 llc_id)
+__noinline int update_nr_idle_scan(u32 llc_id)
 {
 	struct place_llc *llc = llc_at(llc_id);
 	u64 sum = 0, now = scx_bpf_now();
 	u32 w, n;
 
 	if ((s64)(now - llc->next_scan_update_ns) < 0)
-		return;
+		return 0;
 	llc->next_scan_update_ns = now + SCAN_UPDATE_NS;
 	bpf_for(w, 0, nr_llc_words) {
 		u64 left = llc->span.w[w & (PLACE_MAX_WORDS - 1)];
@@ -132,6 +133,7 @@ static __noinline void update_nr_idle_scan(u32 llc_id)
 				  policy_at(slot_now())->param[PLACE_PARAM_imbalance_pct_llc]);
 	if (llc->nr_idle_scan != n)
 		llc->nr_idle_scan = n;
+	return 0;
 }
 
 #endif /* PLACE_IDLE_BPF_H */

@@ -706,7 +706,7 @@ static __always_inline bool picks_prev(struct task_struct *prev, struct place_cp
  * The first task found that has waited STARVED_NS runs next, whatever its virtual time.  If there
  * are more, the next dispatch looks again.
  */
-static __noinline bool dispatch_starved(u32 cpu)
+__noinline int dispatch_starved(u32 cpu)
 {
 	struct place_cpu *c = cpu_at(cpu);
 	u64 now = scx_clock_task(cpu);

@@ -8,6 +8,8 @@
  * both taken keeps its record in task-local storage.  A task without a record, which memory
  * pressure can cause, is served all the same, first come, first served.
  *
+ * Functions that are not static are proved by the verifier once, however often they are called.
+ *
  * Ownership: a CPU's sums are changed under its run-queue lock only.  A task that turns up on a
  * CPU other than its home (pulled, or its affinity changed) is added here and subtracted there
  * through the old home's inbox, whose sums only grow.
@@ -199,7 +201,7 @@ static __always_inline u64 wall_at(u32 cpu, u64 clock_task)
 }
 
 /* Takes a task, runnable or not, out of the sums and loads of its home, whose lock is not held. */
-static __noinline void task_leave_home(struct place_task *t __arg_nonnull)
+__noinline int task_leave_home(struct place_task *t __arg_nonnull)
 {
 	struct place_cpu *old = cpu_at(t->home);
 	u32 runnable = t->flags & PLACE_TASK_RUNNABLE;
@@ -216,6 +218,7 @@ static __noinline void task_leave_home(struct place_task *t __arg_nonnull)
 	if (runnable)
 		__sync_fetch_and_add(&old->inbox, t->share);
 	t->flags &= ~PLACE_TASK_RUNNABLE;
+	return 0;
 }
 
 static __always_inline u32 migration_distance(u32 from, u32 to)
@@ -331,16 +334,17 @@ static __always_inline u32 task_wake(struct place_task *t, struct place_cpu *c, 
 }
 
 /* Level full: a woken or new task is enqueued on cpu, before anything else looks at its flags. */
-static __noinline void time_wait(struct place_task *t __arg_nonnull, u32 cpu, u64 now_ns)
+__noinline int time_wait(struct place_task *t __arg_nonnull, u32 cpu, u64 now_ns)
 {
 	t->timed_ns = wall_at(cpu, now_ns);
 	t->wake_type = t->flags & PLACE_TASK_NEW ? PLACE_LATENCY_NEW
 		       : t->flags & PLACE_TASK_SYNC ? PLACE_LATENCY_SYNC : PLACE_LATENCY_WOKEN;
 	t->flags |= PLACE_TASK_TIMED;
+	return 0;
 }
 
 /* It has run on cpu since since_ns.  Counts under the policy that is in force now. */
-static __noinline void count_wait(struct place_task *t __arg_nonnull, u32 cpu, u64 since_ns)
+__noinline int count_wait(struct place_task *t __arg_nonnull, u32 cpu, u64 since_ns)
 {
 	struct place_latency *l = latency_of(bpf_get_smp_processor_id(), slot_now());
 	s64 waited_ns = wall_at(cpu, since_ns) - t->timed_ns;
@@ -348,16 +352,17 @@ static __noinline void count_wait(struct place_task *t __arg_nonnull, u32 cpu, u
 
 	barrier_var(bucket);	/* the verifier sees no bound, the compiler would drop the test of it */
 	if (bucket >= PLACE_LATENCY_BUCKETS)
-		return;
+		return 0;
 	l->n[latency_branch_row(t->branch) & (PLACE_LATENCY_ROWS - 1)][bucket]++;
 	l->n[t->wake_type & (PLACE_LATENCY_ROWS - 1)][bucket]++;
 	t->branch = 0;
 	t->flags &= ~PLACE_TASK_TIMED;
+	return 0;
 }
 
 /* What task_settle does where there is something to do. */
-static __noinline void task_catch_up(struct place_task *t __arg_nonnull, struct place_cpu *c __arg_nonnull,
-				     u32 cpu, u64 since_ns)
+__noinline int task_catch_up(struct place_task *t __arg_nonnull, struct place_cpu *c __arg_nonnull, u32 cpu,
+			     u64 since_ns)
 {
 	u32 flags = t->flags;
 	bool away = t->home != (s32)cpu;
@@ -381,6 +386,7 @@ static __noinline void task_catch_up(struct place_task *t __arg_nonnull, struct 
 		task_place(t, c, policy_at(slot_now()));
 	if (flags & PLACE_TASK_TIMED)
 		count_wait(t, cpu, since_ns);
+	return 0;
 }
 
 /*

@@ -161,7 +161,7 @@ place_inline u64 pelt_units_within(u64 last_ns, u32 contrib, u64 now_ns)
 	return units + contrib < 1024 ? units : PELT_CROSSES;
 }
 
-place_rare int pelt_task_cross(struct pelt_task *t, u64 now_ns, u32 weight, u32 runnable, u32 running)
+place_rare int pelt_task_cross(struct pelt_task *t __arg_nonnull, u64 now_ns, u32 weight, u32 runnable, u32 running)
 {
 	struct pelt_step s;
 	int any;
@@ -224,7 +224,7 @@ place_inline int pelt_task_ran(struct pelt_task *t, u64 since_ns, u64 now_ns, u3
 	return 0;
 }
 
-place_rare int pelt_queue_cross(struct pelt_queue *q, u64 now_ns, u64 weight_sum, u32 running)
+place_rare int pelt_queue_cross(struct pelt_queue *q __arg_nonnull, u64 now_ns, u64 weight_sum, u32 running)
 {
 	struct pelt_step s;
 	int any = pelt_step(&s, q->last_ns, q->contrib, now_ns);

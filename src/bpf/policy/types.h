@@ -23,8 +23,8 @@ typedef signed long long s64;
 #endif
 
 #define place_inline static inline __attribute__((always_inline))
-/* Rare paths: out of the way of the callers' registers. */
-#define place_rare static __attribute__((noinline, unused))
+/* Rare paths: out of the way of the callers' registers.  Not static: the BPF verifier proves each once. */
+#define place_rare __attribute__((noinline, unused))
 
 /*
  * Loops over CPUs, where one is unavoidable, pass through this condition.  For BPF it is the

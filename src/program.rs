@@ -77,7 +77,6 @@ pub struct Program<'a> {
     link: Option<Link>,
     control: MappedTable<u32>,
     policies: MappedTable<intf::place_policy>,
-    shadow: MappedTable<intf::place_policy>,
     counters: MappedTable<intf::place_counters>,
     publish_delay: Duration,
     latencies: MappedTable<intf::place_latency>,
@@ -123,7 +122,6 @@ impl<'a> Program<'a> {
             timed: false,
             control: MappedTable::new(&skel.maps.data_control, NR_CONTROLS)?,
             policies: MappedTable::new(&skel.maps.data_policies, NR_SLOTS as usize)?,
-            shadow: MappedTable::new(&skel.maps.data_shadow, 1)?,
             publish_delay: Duration::from_millis(opts.inject.publish_ms.into()),
             counters: MappedTable::new(&skel.maps.data_place_counter_table, nr_cpu_ids * LINES)?,
             latencies: MappedTable::new(&skel.maps.data_place_latency_table, nr_cpu_ids * LINES)?,
@@ -253,7 +251,8 @@ impl Engine for Program<'_> {
     }
 
     fn set_shadow(&mut self, policy: &intf::place_policy) {
-        self.shadow.set(0, *policy);
+        let slot = intf::place_limits_PLACE_SHADOW_SLOT as usize;
+        self.policies.set(slot, *policy);
     }
 
     fn record_map(&self) -> Result<u32> {

@@ -33,7 +33,8 @@
 
 enum place_limits {
 	PLACE_NR_SLOTS = 32,		/* policy slots; a power of two */
-	PLACE_UNREAD_SLOT = 31,		/* holds no policy: its counters and histograms are read by nobody */
+	PLACE_UNREAD_SLOT = 31,		/* never in force: its counters and histograms are read by nobody */
+	PLACE_SHADOW_SLOT = PLACE_UNREAD_SLOT,	/* and its policy is the shadow policy */
 	PLACE_COUNTERS_STRIDE = 128,	/* counters per slot; a power of two above PLACE_NR_COUNTERS */
 };
 

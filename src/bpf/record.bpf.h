@@ -8,13 +8,13 @@
  *
  * record: the bytes that struct place_record describes; a full buffer is counted, never waited for.
  *         Forks are recorded as wakeups are.
- * shadow: decides with place_shadow instead of the policy in force and counts how far apart the two
- *         are; it claims nothing and applies no effects.
+ * shadow: decides with the policy of PLACE_SHADOW_SLOT, too, and counts how far apart the two are; it
+ *         claims nothing and applies no effects.
  */
 #ifndef PLACE_RECORD_BPF_H
 #define PLACE_RECORD_BPF_H
 
-#include "idle.bpf.h"
+#include "decide.bpf.h"
 
 /* At a million wakeups a second of some 300 bytes, 13 ms: more often than user space looks. */
 #define RECORD_BUFFER_BYTES (4 << 20)
@@ -23,9 +23,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, RECORD_BUFFER_BYTES);
 } place_records SEC(".maps");
-
-/* Written by user space while no callback can read it. */
-struct place_policy place_shadow[1] SEC(".data.shadow");
 
 static __always_inline u32 sampling(void)
 {
@@ -166,27 +163,20 @@ __noinline int record_fork(struct place_scratch *sc __arg_nonnull, u32 slot, u32
 
 /* ---- shadow ---- */
 
-static __always_inline int shadow_decide(struct place_scratch *sc, const u32 nw)
+/*
+ * What the shadow policy, in the slot that is never in force, decides on the same copy; sc->out stays
+ * as it was.
+ */
+static __always_inline bool shadow_decide(struct place_scratch *sc)
 {
-	struct place_llc *llc_p = llc_at(sc->in.prev_at.llc), *llc_w = llc_at(sc->in.waker_at.llc);
+	const u32 slot = PLACE_SHADOW_SLOT << PLACE_WORD_SLOT_SHIFT;
+	struct place_out out = sc->out;
+	int ok = nr_llc_words == 1 ? decide_1(sc, slot)
+				   : nr_llc_words == 4 ? decide_4(sc, slot) : decide_16(sc, slot);
 
-	place_wakeup(place_shadow, &sc->in, llc_p, llc_w, &sc->search, &sc->shadow, nw);
-	return 1;
-}
-
-__noinline int shadow_1(struct place_scratch *sc __arg_nonnull)
-{
-	return shadow_decide(sc, 1);
-}
-
-__noinline int shadow_4(struct place_scratch *sc __arg_nonnull)
-{
-	return shadow_decide(sc, 4);
-}
-
-__noinline int shadow_16(struct place_scratch *sc __arg_nonnull)
-{
-	return shadow_decide(sc, 16);
+	sc->shadow = sc->out;
+	sc->out = out;
+	return ok;
 }
 
 static __always_inline u32 shadow_distance(u32 cpu, u32 shadow)
@@ -230,8 +220,7 @@ static __always_inline void sample(struct place_scratch *sc, u32 slot, u32 pid, 
 	if (is_due(&sc->record_left, control & 0xffff))
 		count_in(cnt, record(sc, slot, pid, claimed) ? PLACE_CNT_record_written
 							     : PLACE_CNT_record_dropped, 1);
-	if (is_due(&sc->shadow_left, control >> 16) &&
-	    (nr_llc_words == 1 ? shadow_1(sc) : nr_llc_words == 4 ? shadow_4(sc) : shadow_16(sc)))
+	if (is_due(&sc->shadow_left, control >> 16) && shadow_decide(sc))
 		shadow_compare(sc, cnt);
 }
 

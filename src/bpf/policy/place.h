@@ -4,7 +4,7 @@
  *
  * A rule is a function of place_in, place_llc and place_policy to place_out.  place_in is a copy:
  * nothing can change between the decision and its record.  The glue fills it, applies the effects
- * that place_out asks for, and claims the CPU; see "Snapshot, decide, claim" in main.bpf.c.
+ * that place_out asks for, and claims the CPU; see placement.bpf.h.
  */
 #ifndef PLACE_PLACE_H
 #define PLACE_PLACE_H

@@ -120,8 +120,9 @@ static __always_inline s64 since_ran_ns(struct task_struct *p, u32 prev)
 }
 
 /*
- * The blocks of place_in for affine=v2626 to v46 and idle_search=mason_pkg to sis_prop.  t, wt: records of the wakee and of the waker, which
- * is current; NULL: none.  Afterwards the waker has its stamp, also where no CPU is left to choose.
+ * The blocks of place_in for affine=v2626 to v46 and idle_search=mason_pkg to sis_prop.  t, wt: records
+ * of the wakee and of the waker, which is current; NULL: none.  Afterwards the waker has its stamp, also
+ * where no CPU is left to choose.
  */
 static __noinline void snapshot_history(struct place_in *in __arg_nonnull, struct task_struct *p,
 					struct place_task *t, struct place_task *wt, u32 slot)

@@ -159,6 +159,7 @@ struct place_scratch {
 	struct place_out out;
 	struct place_search search;	/* only where a cache has more than 64 CPUs */
 	struct place_out shadow;	/* what the shadow policy decides */
+	struct place_out kept;		/* `out` while it does: on the stack of wide masks is no room */
 	u32 lost;			/* claims lost before the decision in `out` */
 	u32 record_left, shadow_left;	/* placements until the next one that is sampled */
 	u32 lost_left, stale_left;	/* until the next injected fault */

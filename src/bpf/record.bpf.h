@@ -170,12 +170,13 @@ __noinline int record_fork(struct place_scratch *sc __arg_nonnull, u32 slot, u32
 static __always_inline bool shadow_decide(struct place_scratch *sc)
 {
 	const u32 slot = PLACE_SHADOW_SLOT << PLACE_WORD_SLOT_SHIFT;
-	struct place_out out = sc->out;
-	int ok = nr_llc_words == 1 ? decide_1(sc, slot)
-				   : nr_llc_words == 4 ? decide_4(sc, slot) : decide_16(sc, slot);
+	int ok;
 
+	sc->kept = sc->out;
+	ok = nr_llc_words == 1 ? decide_1(sc, slot)
+			       : nr_llc_words == 4 ? decide_4(sc, slot) : decide_16(sc, slot);
 	sc->shadow = sc->out;
-	sc->out = out;
+	sc->out = sc->kept;
 	return ok;
 }
 

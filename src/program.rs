@@ -68,6 +68,11 @@ pub struct Inject {
     pub publish_ms: u32,
 }
 
+/// Policies of the BPF program: those of the slots, and the shadow policy.
+const POLICIES: usize = intf::place_limits_PLACE_NR_SLOTS as usize;
+const _: () = assert!((intf::place_limits_PLACE_SHADOW_SLOT as usize) < POLICIES);
+const _: () = assert!(NR_SLOTS <= intf::place_limits_PLACE_SHADOW_SLOT);
+
 /// Verifier log level that prints figures only.
 const BPF_LOG_STATS: u32 = 4;
 
@@ -121,7 +126,7 @@ impl<'a> Program<'a> {
             sampled: false,
             timed: false,
             control: MappedTable::new(&skel.maps.data_control, NR_CONTROLS)?,
-            policies: MappedTable::new(&skel.maps.data_policies, NR_SLOTS as usize)?,
+            policies: MappedTable::new(&skel.maps.data_policies, POLICIES)?,
             publish_delay: Duration::from_millis(opts.inject.publish_ms.into()),
             counters: MappedTable::new(&skel.maps.data_place_counter_table, nr_cpu_ids * LINES)?,
             latencies: MappedTable::new(&skel.maps.data_place_latency_table, nr_cpu_ids * LINES)?,

@@ -74,7 +74,7 @@ static __always_inline void make_stale(struct place_scratch *sc, const u32 nw)
 
 /*
  * Completes place_in, whose waker and prev are set.  Returns 0 where the topology does not know one
- * of the CPUs.  Global functions for the same reason as those of decide() below.
+ * of the CPUs.  Global functions for the same reason as those of decide.bpf.h.
  */
 static __always_inline int snapshot(struct task_struct *p, struct place_scratch *sc, u64 wake_flags,
 				    u32 slot, const u32 nw)

@@ -110,7 +110,8 @@ pub struct Loads {
     pub short_overlaps: bool,
 }
 
-fn is_hot(since_ran_ns: i64, migration_cost_us: u32) -> bool {
+/// A task that ran so long ago; 0: none is, the largest: all are.
+pub(super) fn is_hot(since_ran_ns: i64, migration_cost_us: u32) -> bool {
     match migration_cost_us {
         0 => false,
         u32::MAX => true,

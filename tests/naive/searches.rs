@@ -3,6 +3,7 @@
 //! The idle searches that are no longer in the kernel or never were, as plainly as they can be
 //! written: one rule after the other from the first to the last line, whatever they have in common.
 
+use super::affine_history::is_hot;
 use super::{is_idle_core, mainline_46, Facts, Search, Throttle, Topology};
 
 /// Section A.0, `scan_2637`.
@@ -100,12 +101,7 @@ pub(super) fn mason_pkg(
         s.throttled = true;
         return (target, "bounce_busy");
     }
-    let hot = match migration_cost_us {
-        0 => false,
-        u32::MAX => true,
-        us => f.history.since_ran_ns < i64::from(us) * 1000,
-    };
-    if hot {
+    if is_hot(f.history.since_ran_ns, migration_cost_us) {
         s.throttled = true;
         return (target, "bounce_hot");
     }
